@@ -30,6 +30,7 @@ struct DenseView {
   std::int64_t ld = 0;
   Layout layout = Layout::row_major;
   ElementType type = ElementType::f32;
+  float scale = 1;  // of B: an element is this times what is stored (is_scaled)
 
   std::int64_t lines() const { return layout == Layout::row_major ? rows : cols; }
   std::int64_t line_length() const { return layout == Layout::row_major ? cols : rows; }

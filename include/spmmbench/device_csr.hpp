@@ -20,6 +20,7 @@ struct DeviceCsr {
   // What copying it to the device took, where it was copied for several kernels together; each that
   // uses it counts this as its own.
   double upload_ms = 0;
+  float scale = 1;  // an element is this times its value
 };
 
 }  // namespace spmmbench

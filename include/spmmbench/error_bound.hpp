@@ -4,7 +4,7 @@
 // S = (|A||B|)_ij:
 //
 //   |C - Cref|_ij <= g + output_unit * (|Cref|_ij + g) + output_absolute
-//   g = min(k * unit, 1) * S + k * underflow
+//   g = min(k * unit + min(k, chunk) * chunk_unit, 1) * S + k * underflow
 //
 // unit, fp32 FMA: a sum of k rounded products in any order errs by at most gamma_k S, gamma_k ~ k
 // u, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1).
@@ -18,6 +18,14 @@
 // PeerJ CS 7:e330, 2021; tests/device/truncation_test.cpp probes it). One nonzero brings at most
 // two truncations, its own and the accumulator's (a product with 0 changes nothing), and no term
 // exceeds S: hence 2 * 2^-23 = 4u per nonzero.
+//
+// unit, fp8: products are exact. Two scales are multiplied, and values of A, or sums, by both: two
+// roundings more, which for k > 0 are at most 2u per nonzero. Tensor cores align the products and
+// the accumulator to the largest of them, truncate them to 13 bits behind the leading one, and
+// their sum likewise (DeepSeek-V3, arXiv 2412.19437, section 3.3.2; MMA-Sim, arXiv 2511.10909). One
+// nonzero brings at most these three truncations, each of at most 2^-13 S. A kernel that adds the
+// sums of every `chunk` columns of A in fp32 has them for the products of one chunk only, whose
+// |A||B| add up to S: hence min(k, chunk) of them.
 //
 // underflow: a product or sum below the smallest normal number errs by at most half of the smallest
 // subnormal number, or by its whole value where subnormals are flushed to zero.
@@ -40,6 +48,8 @@ namespace spmmbench {
 
 struct ErrorBound {
   double unit = 0;             // relative growth per nonzero
+  double chunk_unit = 0;       // the same within a chunk of columns of A
+  double chunk = 0;            // columns of a chunk
   double underflow = 0;        // absolute error per nonzero
   double output_unit = 0;      // relative rounding on storing C; 0 where sums have C's type
   double output_absolute = 0;  // half the smallest subnormal of C's type; 0 likewise
@@ -56,9 +66,12 @@ struct ElementVerdict {
 };
 
 // g for `terms` roundings, which is k, or lambda sqrt(k) for the typical error.
+SPMMBENCH_HOST_DEVICE inline double relative_growth(const ErrorBound& bound, double terms) {
+  return fmin(terms * bound.unit + fmin(terms, bound.chunk) * bound.chunk_unit, 1.0);
+}
 SPMMBENCH_HOST_DEVICE inline double error_growth(const ErrorBound& bound, double abs_sum, double k,
                                                  double terms) {
-  return fmin(terms * bound.unit, 1.0) * abs_sum + k * bound.underflow;
+  return relative_growth(bound, terms) * abs_sum + k * bound.underflow;
 }
 
 SPMMBENCH_HOST_DEVICE inline double with_output(const ErrorBound& bound, double growth,

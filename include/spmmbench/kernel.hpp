@@ -71,6 +71,8 @@ struct KernelInfo {
   std::vector<ElementType> c_types = {ElementType::f32};  // at fp64 always fp64
   std::vector<Layout> layouts = {Layout::row_major};      // of B and C
   Accumulation accumulation = Accumulation::fp32_fma;
+  // In fp8: columns of A whose products tensor cores add up before the sum goes to fp32; 0: all.
+  int promoted_columns = 0;
   bool writes_row_ids = false;  // accepts Problem::row_ids
   bool binary = false;      // treats every stored entry as 1; never ranked with weighted kernels
   bool baseline = false;    // vendor library

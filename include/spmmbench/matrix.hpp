@@ -18,6 +18,7 @@ struct CsrMatrix {
   std::vector<std::int32_t> col_idx;        // nnz, each in [0, cols)
   std::vector<float> values;                // nnz
   std::vector<double> values64 = {};        // nnz, or empty
+  float scale = 1;  // an element is this times its value (is_scaled in precision.hpp)
 
   std::int64_t nnz() const { return row_ptr.back(); }
   std::int64_t row_length(std::int64_t row) const { return row_ptr[row + 1] - row_ptr[row]; }

@@ -18,17 +18,20 @@
   X(f32, "fp32", 8, 23, float, CUDA_R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32)           \
   X(f16, "fp16", 5, 10, __half, CUDA_R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16)          \
   X(bf16, "bf16", 8, 7, __nv_bfloat16, CUDA_R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16) \
-  X(f64, "fp64", 11, 52, double, CUDA_R_64F, CU_TENSOR_MAP_DATA_TYPE_FLOAT64)
+  X(f64, "fp64", 11, 52, double, CUDA_R_64F, CU_TENSOR_MAP_DATA_TYPE_FLOAT64)         \
+  X(e4m3, "fp8_e4m3", 4, 3, __nv_fp8_e4m3, CUDA_R_8F_E4M3, CU_TENSOR_MAP_DATA_TYPE_UINT8)
 
 // What A's values and B are rounded to before any kernel sees them: X(id, name, element type,
 // fraction bits kept, cublasComputeType_t). tf32 is stored as fp32 whose low 13 bits are zero. fp64
-// accumulates in fp64 and has a C of fp64, all others accumulate in fp32.
+// accumulates in fp64 and has a C of fp64, all others accumulate in fp32. fp8 has a scale of A and
+// one of B (scale_of).
 #define SPMMBENCH_PRECISIONS(X)                          \
   X(fp32, "fp32", f32, 23, CUBLAS_COMPUTE_32F)           \
   X(tf32, "tf32", f32, 10, CUBLAS_COMPUTE_32F_FAST_TF32) \
   X(fp16, "fp16", f16, 10, CUBLAS_COMPUTE_32F)           \
   X(bf16, "bf16", bf16, 7, CUBLAS_COMPUTE_32F)           \
-  X(fp64, "fp64", f64, 52, CUBLAS_COMPUTE_64F)
+  X(fp64, "fp64", f64, 52, CUBLAS_COMPUTE_64F)           \
+  X(fp8_e4m3, "fp8_e4m3", e4m3, 3, CUBLAS_COMPUTE_32F)
 
 namespace spmmbench {
 
@@ -132,6 +135,43 @@ struct BinaryFormat<11, 52> {
   }
 };
 
+// Eight bits that give up infinity for numbers up to 448 (OCP 8-bit floating point, E4M3).
+template <>
+struct BinaryFormat<4, 3> {
+  using Bits = std::uint8_t;
+  using Value = float;
+  static constexpr int kFractionBits = 3;
+  static constexpr int kBias = 7;
+  static constexpr float kLargest = 448;
+
+  // To nearest even; what would round to more than the largest number becomes NaN.
+  SPMMBENCH_HOST_DEVICE static constexpr Bits encode(float value) {
+    constexpr float kMiddle = 464, kNormal = 0x1p-6F;  // kMiddle: to the next, had it one more
+    constexpr float kAlign = 0x1p14F;                  // 2^23 times the smallest subnormal number
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t sign = bits >> 31 << 7, magnitude = bits & 0x7FFFFFFFU;
+    if (magnitude > std::bit_cast<std::uint32_t>(kMiddle)) return static_cast<Bits>(sign | kNan);
+    if (magnitude < std::bit_cast<std::uint32_t>(kNormal)) {
+      const float aligned = std::bit_cast<float>(magnitude) + kAlign;
+      return static_cast<Bits>(
+          sign | (std::bit_cast<std::uint32_t>(aligned) - std::bit_cast<std::uint32_t>(kAlign)));
+    }
+    return static_cast<Bits>(sign | (round_low_bits(magnitude, kDrop) - kRebias32) >> kDrop);
+  }
+
+  SPMMBENCH_HOST_DEVICE static constexpr float decode(Bits bits) {
+    const std::uint32_t magnitude = bits & 0x7FU;
+    const float scaled = std::bit_cast<float>(magnitude << kDrop) * 0x1p120F;
+    const std::uint32_t special = magnitude == kNan ? 0x7FC00000U : 0U;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special |
+                                static_cast<std::uint32_t>(bits) >> 7 << 31);
+  }
+
+ private:
+  static constexpr int kDrop = 20;
+  static constexpr std::uint32_t kNan = 0x7F, kRebias32 = std::uint32_t{127 - kBias} << 23;
+};
+
 template <ElementType>
 struct Element;
 #define SPMMBENCH_ELEMENT(id, name, exponent, fraction, ...) \
@@ -180,8 +220,9 @@ constexpr double smallest_normal(ElementType t) {
 constexpr double smallest_subnormal(ElementType t) {
   return visit_element(t, [](auto e) { return power_of_two(1 - e.kBias - e.kFractionBits); });
 }
-// Magnitudes from here on round to infinity; infinity for fp64.
+// Magnitudes from here on round to infinity; infinity for fp64. Those beyond it to NaN in e4m3.
 constexpr double overflow_threshold(ElementType t) {
+  if (t == ElementType::e4m3) return 464;
   return visit_element(t, [](auto e) {
     return power_of_two(e.kBias + 1) - power_of_two(e.kBias - e.kFractionBits - 1);
   });
@@ -215,6 +256,16 @@ inline void store_element(ElementType type, void* data, std::int64_t at, double 
 // What C is stored as: a product in fp64 gives fp64, whatever else is asked for.
 constexpr ElementType type_of_c(Precision precision, ElementType asked) {
   return precision == Precision::fp64 ? ElementType::f64 : asked;
+}
+
+// Whether A has a scale and B another: an element is what is stored times the scale.
+SPMMBENCH_HOST_DEVICE constexpr bool is_scaled(Precision precision) {
+  return precision == Precision::fp8_e4m3;
+}
+// The scale of a matrix whose greatest magnitude is this: it is stored as the largest number.
+SPMMBENCH_HOST_DEVICE constexpr float scale_of(Precision precision, float greatest) {
+  return is_scaled(precision) && greatest > 0 ? greatest / Element<ElementType::e4m3>::kLargest
+                                              : 1.0F;
 }
 
 // Of a normal value, the leading one included.

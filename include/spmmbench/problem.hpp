@@ -36,6 +36,7 @@ struct SparseOperand {
 
   std::int64_t m() const { return on_device != nullptr ? on_device->rows : a->rows; }
   std::int64_t k() const { return on_device != nullptr ? on_device->cols : a->cols; }
+  float scale() const { return on_device != nullptr ? on_device->scale : a->scale; }
   std::int64_t nnz() const { return on_device != nullptr ? on_device->nnz : a->nnz(); }
 };
 

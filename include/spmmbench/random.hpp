@@ -40,11 +40,12 @@ SPMMBENCH_HOST_DEVICE constexpr double uniform64_at(std::uint64_t seed, std::uin
          (1.0 / static_cast<double>(std::int64_t{1} << 53));
 }
 
-// An element of a drawn B: U(-1, 1), rounded to the precision.
+// An element of a drawn B, as it is stored: U(-1, 1), over the scale of a matrix whose greatest
+// magnitude is 1, rounded to the precision.
 SPMMBENCH_HOST_DEVICE constexpr double uniform_in(Precision precision, std::uint64_t seed,
                                                   std::uint64_t row, std::uint64_t col) {
   if (precision == Precision::fp64) return uniform64_at(seed, row, col);
-  return round_to(precision, uniform_at(seed, row, col));
+  return round_to(precision, uniform_at(seed, row, col) / scale_of(precision, 1.0F));
 }
 
 // Streams of one seed that must differ.

@@ -22,7 +22,11 @@ struct alignas(16) ReferenceSum {
     sum += other.sum;
     magnitude += other.magnitude;
   }
-  SPMMBENCH_HOST_DEVICE void finish() {}
+  // After the last product: times the scales of A and B.
+  SPMMBENCH_HOST_DEVICE void finish(double scale) {
+    sum *= scale;
+    magnitude *= scale;
+  }
 };
 
 // As two terms, for products in fp64. Each product is split into what fp64 rounds it to and its
@@ -49,8 +53,8 @@ struct TwoTermSum {
     low += other.low;
     magnitude += other.magnitude;
   }
-  // After the last product: `sum` is Cref rounded once, and `low` the rest.
-  SPMMBENCH_HOST_DEVICE void finish() {
+  // After the last product: `sum` is Cref rounded once, and `low` the rest. fp64 has no scales.
+  SPMMBENCH_HOST_DEVICE void finish(double /*scale*/ = 1) {
     const double rest = low;
     low = 0;
     if (!std::isfinite(sum)) return;

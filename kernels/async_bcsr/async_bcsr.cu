@@ -60,7 +60,7 @@ __global__ void transpose(DenseView b, DenseView out) {
 // A in blocks, on the device. It is the same for every shape of B and C.
 struct BlockedA {
   BlockedA(const SparseOperand& operand, const Options& o, Device& device, StageTimer& stages)
-      : a(operand), options(o), block(*bcsr::parse_block(bcsr::kBlock(o))) {
+      : a(operand), options(o), block(bcsr::block_of(o, operand.precision)) {
     const ElementType type = storage_type(a.precision);
     Bcsr blocks;
     {
@@ -146,7 +146,8 @@ class AsyncBcsrPlan final : public Plan {
                   .b_whole = false,
                   .layout_c = problem.layout,
                   .type_c = problem.c_type,
-                  .columns_c = problem.n};
+                  .columns_c = problem.n,
+                  .scale = 1};
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -170,6 +171,7 @@ class AsyncBcsrPlan final : public Plan {
     arguments_.layout_c = c.layout;
     arguments_.type_c = c.type;
     arguments_.columns_c = c.cols;
+    arguments_.scale = a_.a.scale() * b.scale;
 
     std::array<cudaLaunchAttribute, 2> attributes;
     const cudaLaunchConfig_t config = configure(clusters_, cuda_stream, attributes);
@@ -290,10 +292,11 @@ class AsyncBcsr final : public Kernel {
     info_.source = "AsyncSparse, arXiv 2604.17834";
     info_.min_compute_capability = 90;
     info_.exact_architecture = true;
-    info_.precisions = {Precision::tf32, Precision::fp16, Precision::bf16};
+    info_.precisions = {Precision::tf32, Precision::fp16, Precision::fp8_e4m3, Precision::bf16};
     info_.c_types = {ElementType::f32, ElementType::f16, ElementType::bf16};
     info_.layouts = {Layout::row_major, Layout::col_major};
     info_.accumulation = Accumulation::fp32_tensor_core;
+    info_.promoted_columns = bcsr::step_columns(Precision::fp8_e4m3);
     info_.options = {bcsr::kBlock,   bcsr::kTileN,  bcsr::kGroup,    bcsr::kStages,
                      bcsr::kGrid,    bcsr::kSwath,  bcsr::kProducer, bcsr::kSpecialise,
                      bcsr::kCluster, bcsr::kMinFill};
@@ -302,8 +305,10 @@ class AsyncBcsr final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
+    if (is_scaled(problem.precision) && problem.layout == Layout::row_major)
+      return Support::no("wgmma reads 8-bit operands along K: needs column-major B and C");
     const Options& o = problem.options;
-    const bcsr::Block block = *bcsr::parse_block(bcsr::kBlock(o));
+    const bcsr::Block block = bcsr::block_of(o, problem.precision);
     const int unit_k = bcsr::step_columns(problem.precision);
     if (block.rows % bcsr::kUnitRows != 0 || block.cols % unit_k != 0)
       return Support::no(fmt::format(

@@ -44,6 +44,7 @@ struct Variant {
 constexpr Precision precision_of(__half) { return Precision::fp16; }
 constexpr Precision precision_of(__nv_bfloat16) { return Precision::bf16; }
 constexpr Precision precision_of(ptx::Tf32) { return Precision::tf32; }
+constexpr Precision precision_of(__nv_fp8_e4m3) { return Precision::fp8_e4m3; }
 
 template <class S>
 Variant variant() {
@@ -76,6 +77,7 @@ inline const std::vector<Variant>& variants() {
     add_shapes<__nv_bfloat16, Layout::row_major>(out);
     add_shapes<__nv_bfloat16, Layout::col_major>(out);
     add_shapes<ptx::Tf32, Layout::col_major>(out);
+    add_shapes<__nv_fp8_e4m3, Layout::col_major>(out);
     constexpr Layout kRow = Layout::row_major;
     out.push_back(variant<Shape<__half, kRow, 256, 1, Loader::cp_async, true>>());
     out.push_back(variant<Shape<__half, kRow, 256, 1, Loader::cp_async, false>>());
@@ -112,7 +114,7 @@ const auto kBlock =
                 {fmt::format("ROWSxCOLUMNS, each from 1 to {}", kMostBlock),
                  [](const std::string& text) { return parse_block(text).has_value(); },
                  {"64", "128x64", "1024x1024"}},
-                "stored blocks: multiples of 64x64 (tf32: of 64x32)");
+                "stored blocks: multiples of 64x64 (tf32: of 64x32, fp8: of 64x128)");
 const auto kTileN = auto_choice_option<int>("tile_n", {"64", "128", "256"}, "columns of C per CTA");
 const auto kGroup =
     choice_option("group", "overlap", {"overlap", "consecutive"},
@@ -135,9 +137,16 @@ inline int step_columns(Precision precision) {
   return kLineBytes / static_cast<int>(bytes_of(storage_type(precision)));
 }
 
-// B as the kernel reads it: wgmma wants 32-bit operands K-major.
+// The stored blocks. In fp8, where a step is 128 columns, the default has as many.
+inline Block block_of(const Options& options, Precision precision) {
+  Block block = *parse_block(kBlock(options));
+  if (is_scaled(precision)) block.cols = std::max(block.cols, step_columns(precision));
+  return block;
+}
+
+// B as the kernel reads it: wgmma wants operands of 8 and of 32 bits K-major.
 inline Layout kernel_layout(const Problem& problem) {
-  return problem.precision == Precision::tf32 ? Layout::col_major : problem.layout;
+  return bytes_of(storage_type(problem.precision)) == 2 ? problem.layout : Layout::col_major;
 }
 
 // Null when there is none.

@@ -165,6 +165,30 @@ __device__ void multiply(float (&acc)[S::kTileN / 2], const char* tile_a, const 
   ptx::wgmma_wait_group<0>();
 }
 
+// The same in fp8. `part` holds the sums of some columns of one step.
+template <class S>
+__device__ void multiply_and_promote(float (&acc)[S::kTileN / 2], float (&part)[S::kPromotedN / 2],
+                                     const char* tile_a, const char* tile_b) {
+  constexpr int kGroup = 8 * kLineBytes;
+  constexpr int kMmaBytes = 32;
+  const std::uint64_t a = ptx::wgmma_descriptor(tile_a, 0, kGroup);
+#pragma unroll
+  for (int first = 0; first < S::kTileN; first += S::kPromotedN) {
+    const std::uint64_t b = ptx::wgmma_descriptor(tile_b + first * kLineBytes, 0, kGroup);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kLineBytes / kMmaBytes; ++i)
+      ptx::wgmma_mma_async<typename S::Input, S::kMajorB, S::kPromotedN>(
+          part, ptx::wgmma_descriptor_advance(a, i * kMmaBytes),
+          ptx::wgmma_descriptor_advance(b, i * kMmaBytes), i > 0 ? 1 : 0);
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<0>();
+    ptx::keep_in_registers(part);
+#pragma unroll
+    for (int i = 0; i < S::kPromotedN / 2; ++i) acc[first / 2 + i] += part[i];
+  }
+}
+
 // `producer`: null when producers are warps of their own. Votes decide the branches around the
 // wgmmas: where ptxas cannot see that a whole warp takes the same branch, it copies accumulators
 // around the branches and serialises the wgmmas.
@@ -174,6 +198,7 @@ __device__ void consume(const CUtensorMap& map_c, const Arguments& args,
                         int consumer, [[maybe_unused]] Producer<S>* producer) {
   const auto any = [](std::uint32_t flag) { return __any_sync(~0U, flag != 0) != 0; };
   float acc[S::kTileN / 2];
+  [[maybe_unused]] float part[S::kPromotedN / 2] = {};
   Store<S> store(map_c, args, staging, consumer);
   mbarrier::Cursor at;
   const int lane = threadIdx.x % 32;
@@ -196,12 +221,18 @@ __device__ void consume(const CUtensorMap& map_c, const Arguments& args,
       flags = __shfl_sync(~0U, flags, 0);
       if (any(flags >> consumer & 1)) {
         const char* const tile = ring.stage(at.stage);
-        multiply<S>(acc, tile + consumer * kTileBytes, tile + kHeight * kTileBytes);
+        const char *const a = tile + consumer * kTileBytes, *const b = tile + kHeight * kTileBytes;
+        if constexpr (S::kPromotes) multiply_and_promote<S>(acc, part, a, b);
+        else multiply<S>(acc, a, b);
       }
       ring.template release<S::kCluster>(at.stage);
       ring.advance(at);
       if constexpr (!S::kSpecialised) producer->load_next();
     } while (!any(flags & StageHead::kLastStep));
+    if constexpr (S::kPromotes) {
+#pragma unroll
+      for (float& value : acc) value *= args.scale;
+    }
     ptx::keep_in_registers(acc);
     row = __shfl_sync(~0U, row, 0);
     column = __shfl_sync(~0U, column, 0);

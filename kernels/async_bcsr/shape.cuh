@@ -44,6 +44,7 @@ struct Arguments {
   Layout layout_c;
   ElementType type_c;
   std::int64_t columns_c;
+  float scale;  // of A and B, in fp8
 };
 
 enum class Loader { tma, cp_async };
@@ -64,11 +65,15 @@ struct Shape {
   static constexpr ptx::Major kMajorB =
       kLayoutB == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kStepK = kLineBytes / sizeof(Element);
+  // In fp8 tensor cores keep 14 bits of a sum. So the products of every step, of this many columns
+  // at a time, are summed alone and then added in fp32.
+  static constexpr bool kPromotes = sizeof(Element) == 1;
+  static constexpr int kPromotedN = kTileN > kUnitRows ? kTileN / 2 : kTileN;
   static constexpr int kTilesB = kTileN / kUnitRows;  // of 64 x 128 bytes
   static constexpr int kStageBytes = (kHeight + kTilesB) * kTileBytes;
   // Two CTAs share a multiprocessor where their accumulators leave room: one multiplies while the
   // other stores.
-  static constexpr int kBlocksPerSm = kTileN < 256 && kSpecialised ? 2 : 1;
+  static constexpr int kBlocksPerSm = kTileN < (kPromotes ? 128 : 256) && kSpecialised ? 2 : 1;
   // Pieces of C, per consumer, on their way to memory.
   static constexpr int kChunks = kBlocksPerSm == 2 ? 1 : 2;
   static constexpr int kStagingBytes = kHeight * kChunks * kTileBytes;
@@ -84,7 +89,7 @@ struct Shape {
   using Ring = HopperRing<kMaxStages, kStageBytes, RingSize::at_launch>;
 
   static_assert(kMajorB == ptx::Major::k || sizeof(Element) == 2,
-                "wgmma reads 32-bit operands K-major only");
+                "wgmma reads operands of 8 and of 32 bits K-major only");
   static_assert(kCluster == 1 || (kLoader == Loader::tma && kSpecialised));
 };
 

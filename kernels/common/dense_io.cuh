@@ -37,6 +37,39 @@ __device__ inline void unpack(const uint4& raw, float (&out)[8], __nv_bfloat16 /
   }
 }
 
+__device__ inline void unpack(const uint4& raw, float (&out)[16], __nv_fp8_e4m3 /*type of B*/) {
+  const std::uint32_t words[4] = {raw.x, raw.y, raw.z, raw.w};
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const auto both = static_cast<__nv_fp8x2_storage_t>(words[i / 2] >> (i % 2 * 16));
+    const float2 pair = __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(both, __NV_E4M3)));
+    out[2 * i] = pair.x;
+    out[2 * i + 1] = pair.y;
+  }
+}
+
+// One value of A or B, once or more than once.
+template <class T>
+__device__ T load_once(const T* from) {
+  return __ldcs(from);
+}
+template <class T>
+__device__ T load_value(const T* from) {
+  return __ldg(from);
+}
+template <>
+__device__ inline __nv_fp8_e4m3 load_once(const __nv_fp8_e4m3* from) {
+  __nv_fp8_e4m3 value;
+  value.__x = __ldcs(reinterpret_cast<const __nv_fp8_storage_t*>(from));
+  return value;
+}
+template <>
+__device__ inline __nv_fp8_e4m3 load_value(const __nv_fp8_e4m3* from) {
+  __nv_fp8_e4m3 value;
+  value.__x = __ldg(reinterpret_cast<const __nv_fp8_storage_t*>(from));
+  return value;
+}
+
 // Four neighbours of a row of C, as one streaming store: C is not read, so it should not push B out
 // of the L2 cache.
 template <class C>
@@ -54,7 +87,7 @@ __device__ void store_four(C* to, const float4& x) {
 template <int kCount>
 __device__ void store_streaming(float* row, std::int64_t column, std::int64_t n,
                                 const float (&x)[kCount], unsigned lanes) {
-  static_assert(kCount == 4 || kCount == 8);
+  static_assert(kCount == 4 || kCount == 8 || kCount == 16);
   const auto store = [&](std::int64_t at, float4 four) {
     if (at < n) __stcs(reinterpret_cast<float4*>(row + at), four);
   };
@@ -67,25 +100,37 @@ __device__ void store_streaming(float* row, std::int64_t column, std::int64_t n,
     //   columns    0 1 2 3   4 5 6 7   8 9 A B   C D E F
     //   had by     even      even      odd       odd
     //   stored by  even      odd       even      odd
+    //
+    // With 16 columns they do so twice.
     const bool odd = threadIdx.x % 2 == 1;
-    float theirs[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) theirs[i] = __shfl_xor_sync(lanes, odd ? x[i] : x[i + 4], 1);
-    const float4 other = make_float4(theirs[0], theirs[1], theirs[2], theirs[3]);
-    store(odd ? column - 4 : column, odd ? other : make_float4(x[0], x[1], x[2], x[3]));
-    store(odd ? column + 4 : column + 8, odd ? make_float4(x[4], x[5], x[6], x[7]) : other);
+    for (int first = 0; first < kCount; first += 8) {
+      const float* const own = x + first;
+      float theirs[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) theirs[i] = __shfl_xor_sync(lanes, odd ? own[i] : own[i + 4], 1);
+      const float4 other = make_float4(theirs[0], theirs[1], theirs[2], theirs[3]);
+      const std::int64_t at = column + first;
+      store(odd ? at + 4 - kCount : at, odd ? other : make_float4(own[0], own[1], own[2], own[3]));
+      store(odd ? at + 4 : at + kCount, odd ? make_float4(own[4], own[5], own[6], own[7]) : other);
+    }
   }
 }
 template <class T, int kCount>
 __device__ void store_streaming(T* row, std::int64_t column, std::int64_t n,
                                 const float (&x)[kCount], unsigned /*lanes*/) {
-  using Vector = std::conditional_t<kCount == 8, uint4, uint2>;
-  static_assert(sizeof(Vector) == kCount * sizeof(T));
-  if (column >= n) return;
-  alignas(Vector) T packed[kCount];
+  using Vector = std::conditional_t<kCount == 4, uint2, uint4>;
+  constexpr int kEach = sizeof(Vector) / sizeof(T);
+  static_assert(kCount % kEach == 0);
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) packed[i] = from_float<T>(x[i]);
-  __stcs(reinterpret_cast<Vector*>(row + column), reinterpret_cast<const Vector&>(packed));
+  for (int first = 0; first < kCount; first += kEach) {
+    if (column + first >= n) return;
+    alignas(Vector) T packed[kEach];
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) packed[i] = from_float<T>(x[first + i]);
+    __stcs(reinterpret_cast<Vector*>(row + column + first),
+           reinterpret_cast<const Vector&>(packed));
+  }
 }
 
 }  // namespace spmmbench

@@ -17,12 +17,13 @@ constexpr ElementType sum_type(Precision precision) {
   return type_of_c(precision, ElementType::f32);
 }
 
-// Calls `function` with null pointers of the types of B and C; C is fp64 where B is.
-template <class Function>
+// Calls `function` with null pointers of the types of B and C; C is fp64 where B is. kLeastBytesOfB
+// 1: fp8 too.
+template <std::size_t kLeastBytesOfB = sizeof(__half), class Function>
 void visit_b_and_c(ElementType b, ElementType c, Function&& function) {
   if (b == ElementType::f64)
     return function(static_cast<double*>(nullptr), static_cast<double*>(nullptr));
-  visit_element_type(
+  visit_element_type<kLeastBytesOfB>(
       b, [&](auto* b_tag) { visit_element_type(c, [&](auto* c_tag) { function(b_tag, c_tag); }); });
 }
 

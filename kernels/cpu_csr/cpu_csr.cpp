@@ -80,17 +80,17 @@ void add_products(const std::int32_t* col_idx, const double* values, std::int64_
   add_each(col_idx, values, begin, end, b, ld, width, sums);
 }
 
-// out[0, count) = the elements of `view`'s memory from `at` on, `out_step` apart.
+// out[0, count) = `scale` times the elements of `view`'s memory from `at` on, `out_step` apart.
 SPMMBENCH_SIMD_CLONES
-void widen(const DenseView& view, std::int64_t at, std::int64_t count, float* out,
+void widen(const DenseView& view, float scale, std::int64_t at, std::int64_t count, float* out,
            std::int64_t out_step) {
   visit_element(view.type, [=](auto element) {
     const auto* in = static_cast<const typename decltype(element)::Bits*>(view.data) + at;
     for (std::int64_t i = 0; i < count; ++i)
-      out[i * out_step] = static_cast<float>(element.decode(in[i]));
+      out[i * out_step] = scale * static_cast<float>(element.decode(in[i]));
   });
 }
-void widen(const DenseView& view, std::int64_t at, std::int64_t count, double* out,
+void widen(const DenseView& view, float /*scale*/, std::int64_t at, std::int64_t count, double* out,
            std::int64_t out_step) {
   const double* const in = static_cast<const double*>(view.data) + at;
   for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = in[i];
@@ -215,14 +215,16 @@ class CpuCsrPlan final : public Plan {
   void widen_all(const DenseView& b) {
     // Rows of B per task: a column-major B is transposed in the cache.
     constexpr std::int64_t kRows = 64;
+    const float scale = a_.scale * b.scale;  // of the product
 #pragma omp parallel for schedule(static)
     for (std::int64_t row = 0; row < b.rows; row += kRows) {
       const std::int64_t count = std::min(kRows, b.rows - row);
       Value* out = widened_b_.as<Value>() + row * n_;
       if (b.layout == Layout::row_major)
-        for (std::int64_t i = 0; i < count; ++i) widen(b, (row + i) * b.ld, n_, out + i * n_, 1);
+        for (std::int64_t i = 0; i < count; ++i)
+          widen(b, scale, (row + i) * b.ld, n_, out + i * n_, 1);
       else
-        for (std::int64_t j = 0; j < n_; ++j) widen(b, j * b.ld + row, count, out + j, n_);
+        for (std::int64_t j = 0; j < n_; ++j) widen(b, scale, j * b.ld + row, count, out + j, n_);
     }
   }
 
@@ -308,7 +310,7 @@ class CpuCsr final : public Kernel {
       .source = "spmmbench; even parts after Merrill and Garland, SC 2016",
       .device = DeviceKind::host,
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
-                     Precision::fp64},
+                     Precision::fp64, Precision::fp8_e4m3},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,

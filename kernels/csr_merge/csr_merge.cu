@@ -11,8 +11,9 @@
 //
 // Two warps find the row in which the CTA begins and the one in which it ends, 32 places of row_ptr
 // at a time. The CTA copies its part of A to shared memory, and its groups of 1 to 32 lanes divide
-// the places among themselves in the same way. A lane holds 16 bytes of each row of B, so a group
-// is as wide as a row of B, and rows of more than 512 bytes are cut into slabs (blockIdx.y).
+// the places among themselves in the same way. A lane holds 16 bytes of each row of B, 8 in fp8, so
+// a group is as wide as a row of B, and rows of more than 512 bytes are cut into slabs
+// (blockIdx.y).
 //
 // Loads do not stop at the ends of rows: a group has kUnroll rows of B in flight also where rows of
 // A have one nonzero each.
@@ -82,8 +83,11 @@ int items_of_group(std::int64_t places, std::int64_t slabs, int lanes, int most_
   return std::max(kLeast, even | 1);
 }
 
+constexpr std::size_t piece_bytes(Precision precision) { return is_scaled(precision) ? 8 : 16; }
+
 Division divide(const SparseOperand& a, std::int64_t n, const Options& options, int sm_count) {
-  const auto per_lane = static_cast<std::int64_t>(16 / bytes_of(storage_type(a.precision)));
+  const auto per_lane =
+      static_cast<std::int64_t>(piece_bytes(a.precision) / bytes_of(storage_type(a.precision)));
   int lanes = 1;
   while (lanes < 32 && lanes * per_lane < n) lanes *= 2;
   const std::int64_t slabs = (n + lanes * per_lane - 1) / (lanes * per_lane);
@@ -96,8 +100,8 @@ Division divide(const SparseOperand& a, std::int64_t n, const Options& options, 
   return out;
 }
 
-// Places of B are counted in 32 bits, in vectors of 16 bytes; half, since rows are padded.
-constexpr double kMostBytesOfB = 16.0 * 4294967296.0 / 2;
+// Places of B are counted in 32 bits, in pieces; half, since rows are padded.
+constexpr double kMostPiecesOfB = 4294967296.0 / 2;
 
 class CsrMergePlan final : public Plan {
  public:
@@ -116,7 +120,7 @@ class CsrMergePlan final : public Plan {
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     visit_every_element_type(b.type, [&](auto* tag) {
       using TB = std::remove_pointer_t<decltype(tag)>;
-      constexpr int kColumns = kPerVector<TB>;
+      constexpr int kColumns = csr_merge::kPerPiece<TB>;
       if (n_ == 1) return launch_as<TB, 1, 1>(b, c, stream);
       switch (division_.lanes) {
         case 1: return launch_as<TB, 1, kColumns>(b, c, stream);
@@ -149,9 +153,11 @@ class CsrMergePlan final : public Plan {
     launch_dependent(csr_merge::csr_merge_kernel<TB, kLanes, kCount>, grid,
                      dim3(csr_merge::kThreads), csr_merge::staged_bytes<Sum, kCount>(places),
                      stream, overlap_, a_.view(), static_cast<const TB*>(b.data),
-                     static_cast<std::uint32_t>(
-                         kCount == 1 ? b.row_stride() : b.row_stride() * sizeof(TB) / kVectorBytes),
-                     csr_merge::Rows{c.data, c.row_stride(), c.type}, n_, division_.items, sums);
+                     static_cast<std::uint32_t>(kCount == 1 ? b.row_stride()
+                                                            : b.row_stride() * sizeof(TB) /
+                                                                  sizeof(csr_merge::Piece<TB>)),
+                     b.scale, csr_merge::Rows{c.data, c.row_stride(), c.type}, n_, division_.items,
+                     sums);
   }
 
   const ResidentCsr& a_;
@@ -196,8 +202,8 @@ class CsrMerge final : public Kernel {
                                      most * division.lanes / csr_merge::kThreads, division.lanes));
     if (static_cast<double>(problem.k()) * static_cast<double>(problem.n) *
             static_cast<double>(bytes_of(storage_type(problem.precision))) >=
-        kMostBytesOfB)
-      return Support::no("B of 32 GB and more");
+        kMostPiecesOfB * static_cast<double>(piece_bytes(problem.precision)))
+      return Support::no(fmt::format("B of {} GB and more", 2 * piece_bytes(problem.precision)));
     return Support::yes(resident_bytes(problem) + division.sums_bytes(problem.precision) +
                         division.arrivals_bytes());
   }
@@ -213,7 +219,7 @@ class CsrMerge final : public Kernel {
       .summary = "plain CSR on CUDA cores along the merge path: nothing is prepared",
       .source = "merge path: Merrill and Garland, SC 2016",
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
-                     Precision::fp64},
+                     Precision::fp64, Precision::fp8_e4m3},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_fma,

@@ -11,11 +11,26 @@
 
 namespace spmmbench::csr_merge {
 
+using spmmbench::unpack;
+
 constexpr int kThreads = 256;
 constexpr int kCtasPerSm = 4;  // 64 registers: all loads of a batch stay in flight
 // Rows of B that a group has in flight, and the same where rows of A end among their nonzeros.
 constexpr int kUnroll = 8, kUnrollEnds = 4;
 constexpr unsigned kWarp = 0xFFFFFFFFU;
+
+// What a lane loads of a row of B: 16 bytes, in fp8 8, so that it has no more sums than in 16 bits.
+template <class T>
+using Piece = std::conditional_t<sizeof(T) == 1, uint2, uint4>;
+template <class T>
+constexpr int kPerPiece = static_cast<int>(sizeof(Piece<T>) / sizeof(T));
+
+__device__ inline void unpack(const uint2& raw, float (&out)[8], __nv_fp8_e4m3 type_of_b) {
+  float sixteen[16];  // the compiler leaves out the second half
+  spmmbench::unpack(make_uint4(raw.x, raw.y, 0, 0), sixteen, type_of_b);
+#pragma unroll
+  for (int j = 0; j < 8; ++j) out[j] = sixteen[j];
+}
 
 // A row that CTAs share is summed in memory: in the slot of the CTA that it begins in.
 template <class Sum>
@@ -139,7 +154,7 @@ struct Columns {
 // A nonzero as it is staged in shared memory.
 template <class Sum>
 struct alignas(2 * sizeof(Sum)) Entry {
-  std::uint32_t b_vector;  // where its row of B begins, in units of 16 bytes
+  std::uint32_t b_piece;  // where its row of B begins, in pieces
   Sum value;
 };
 
@@ -151,14 +166,15 @@ constexpr std::size_t staged_bytes(int places) {
 }
 
 // Groups of kLanes lanes, each with `items` places of the merge path. A lane holds kCount columns:
-// 16 bytes of a row of B, or the one element of a vector. `row_step`: from one row of B to the
-// next, in units of 16 bytes, or for a vector in elements.
+// a piece of a row of B, or the one element of a vector. `row_step`: from one row of B to the next,
+// in pieces, or for a vector in elements.
 template <class TB, int kLanes, int kCount>
 __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     csr_merge_kernel(const __grid_constant__ DeviceCsr a, const TB* __restrict__ b,
-                     std::uint32_t row_step, const __grid_constant__ Rows c, std::int64_t n,
-                     int items, const __grid_constant__ Sums<SumOf<TB>> shared_sums) {
-  static_assert(kCount == 1 ? kLanes == 1 : kCount == kPerVector<TB>);
+                     std::uint32_t row_step, float b_scale, const __grid_constant__ Rows c,
+                     std::int64_t n, int items,
+                     const __grid_constant__ Sums<SumOf<TB>> shared_sums) {
+  static_assert(kCount == 1 ? kLanes == 1 : kCount == kPerPiece<TB>);
   constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / 32;
   constexpr bool kIsVector = kCount == 1;
   using Sum = SumOf<TB>;
@@ -181,7 +197,8 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
   if constexpr (kIsVector) ptx::griddepcontrol_wait();
   for (int e = threadIdx.x; e < share.entries; e += kThreads) {
     const std::int32_t column = __ldcs(a.col_idx + share.first_entry + e);
-    const Sum value = to_sum(__ldcs(static_cast<const TB*>(a.values) + share.first_entry + e));
+    Sum value = to_sum(load_once(static_cast<const TB*>(a.values) + share.first_entry + e));
+    if constexpr (sizeof(TB) == 1) value *= a.scale * b_scale;
     // Neighbouring lanes have neighbouring nonzeros, whose columns are most often close together.
     if constexpr (kIsVector) staged[e] = value * to_sum(b[std::int64_t{column} * row_step]);
     else staged[e] = {static_cast<std::uint32_t>(column) * row_step, value};
@@ -223,8 +240,8 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     }
   } else {
     ptx::griddepcontrol_wait();  // until here only A was read
-    const auto* const b_lane = reinterpret_cast<const uint4*>(b + (column < n ? column : 0));
-    const auto add = [&](const uint4& raw, Sum value) {
+    const auto* const b_lane = reinterpret_cast<const Piece<TB>*>(b + (column < n ? column : 0));
+    const auto add = [&](const Piece<TB>& raw, Sum value) {
       Sum x[kCount];
       unpack(raw, x, TB{});
 #pragma unroll
@@ -232,18 +249,18 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     };
     while (entry < last_entry) {
       if (min(end, last_entry) >= entry + kUnroll) {  // no row ends before the last of these
-        uint4 raw[kUnroll];
+        Piece<TB> raw[kUnroll];
 #pragma unroll
-        for (int u = 0; u < kUnroll; ++u) raw[u] = __ldca(b_lane + staged[entry + u].b_vector);
+        for (int u = 0; u < kUnroll; ++u) raw[u] = __ldca(b_lane + staged[entry + u].b_piece);
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u) add(raw[u], staged[entry + u].value);
         entry += kUnroll;
         continue;
       }
-      uint4 raw[kUnrollEnds];
+      Piece<TB> raw[kUnrollEnds];
 #pragma unroll
       for (int u = 0; u < kUnrollEnds; ++u)
-        raw[u] = __ldca(b_lane + staged[min(entry + u, last_entry - 1)].b_vector);
+        raw[u] = __ldca(b_lane + staged[min(entry + u, last_entry - 1)].b_piece);
 #pragma unroll
       for (int u = 0; u < kUnrollEnds; ++u) {
         if (entry + u >= last_entry) break;

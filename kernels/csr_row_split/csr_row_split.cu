@@ -7,7 +7,7 @@
 //
 //     A row i:  (k0, v0) (k1, v1) (k2, v2) ...          one group of 8, 16 or 32 lanes
 //                  |        |        |
-//     B row k0: [lane 0][lane 1][lane 2]...[lane L-1]   16 bytes each: 2 fp64, 4 fp32 or 8 16-bit
+//     B row k0: [lane 0][lane 1][lane 2]...[lane L-1]   16 bytes each: 2 fp64, 4 fp32, ... 16 fp8
 //     B row k1: [lane 0][lane 1][lane 2]...[lane L-1]   several rows are in flight at once
 //     ...
 //     C row i:  [lane 0][lane 1][lane 2]...[lane L-1]   written once, at the end
@@ -64,9 +64,10 @@ namespace {
 constexpr int kThreads = 128;
 // Without this minimum the compiler uses 32 registers and issues the loads one by one. With 8 CTAs
 // (64 registers) all kUnroll loads are in flight. With 12 (40 registers) fewer loads are in flight
-// in more warps, which is slightly better where rows are short. Values of fp64 take two registers.
+// in more warps, which is slightly better where rows are short. Values of fp64 take two registers,
+// and in fp8 a lane has 16 sums.
 template <class TB>
-constexpr int kMinBlocksPerSm = std::is_same_v<TB, double> ? 8 : 12;
+constexpr int kMinBlocksPerSm = std::is_same_v<TB, double> || sizeof(TB) == 1 ? 8 : 12;
 constexpr int kUnroll = 8;  // pieces of B in flight per lane; fewer only at a segment's end
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
@@ -88,6 +89,7 @@ template <class T>
 struct CsrEntries {
   const std::int32_t* col_idx;
   const T* values;
+  float scale;  // of A and B, in fp8
 };
 
 // sums += value * (this lane's pieces of row `col` of B) for kCount nonzeros of the batch that the
@@ -163,7 +165,8 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<TB>)
     if (segment.length > 0) {
       const std::int64_t entry = segment.begin + min(base + lane, segment.length - 1);
       my_col = __ldg(a.col_idx + entry);
-      if (base + lane < segment.length) my_value = to_sum(__ldg(a.values + entry));
+      if (base + lane < segment.length) my_value = to_sum(load_value(a.values + entry));
+      if constexpr (sizeof(TB) == 1) my_value *= a.scale;
     }
     const int count = min(kLanes, longest - base);
     for (int i = 0; i < count; i += kRows) {
@@ -290,7 +293,7 @@ class CsrRowSplitPlan final : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    visit_b_and_c(b.type, c.type, [&](auto* b_tag, auto* c_tag) {
+    visit_b_and_c<1>(b.type, c.type, [&](auto* b_tag, auto* c_tag) {
       using TB = std::remove_pointer_t<decltype(b_tag)>;
       using TC = std::remove_pointer_t<decltype(c_tag)>;
       if constexpr (std::is_same_v<TB, double>)
@@ -327,7 +330,7 @@ class CsrRowSplitPlan final : public Plan {
                               .arrivals = arrivals_.as<unsigned>(),
                               .columns_padded = tiling_.columns_padded};
     const DeviceCsr& csr = a_.csr.view();
-    const CsrEntries<TB> a{csr.col_idx, static_cast<const TB*>(csr.values)};
+    const CsrEntries<TB> a{csr.col_idx, static_cast<const TB*>(csr.values), csr.scale * b.scale};
     const dim3 grid(static_cast<unsigned>((cut.count + kGroups - 1) / kGroups),
                     static_cast<unsigned>(tiling_.slabs));
     const auto kernel = cut.twos_end > 0 ? csr_row_split_kernel<TB, TC, kLanes, kPieces, true>
@@ -392,7 +395,7 @@ class CsrRowSplit final : public Kernel {
       .summary = "CSR on CUDA cores: a group of lanes per row, long rows split",
       .source = "spmmbench",
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
-                     Precision::fp64},
+                     Precision::fp64, Precision::fp8_e4m3},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,

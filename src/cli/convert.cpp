@@ -4,6 +4,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
+#include "core/greatest_magnitude.hpp"
 #include "io/file.hpp"
 #include "io/input.hpp"
 #include "io/matrix_output.hpp"
@@ -29,7 +30,8 @@ void round_values(NamedMatrix& matrix, Precision precision) {
     if (csr.values64.empty()) csr.values64.assign(csr.values.begin(), csr.values.end());
     return;
   }
-  for (float& value : csr.values) value = round_to(precision, value);
+  const float scale = scale_of(precision, greatest_magnitude(csr.values));
+  for (float& value : csr.values) value = scale * round_to(precision, value / scale);
   matrix.sha256 = matrix_sha256(csr, matrix.pattern);
 }
 

@@ -27,7 +27,8 @@ class CsrOnDevice {
               col_idx_.as<std::int32_t>(),
               values_.data(),
               value_type,
-              0} {}
+              0,
+              1} {}
 
   // A copy. The values of `a` are rounded to `precision` already. Throws DeviceError.
   CsrOnDevice(const CsrMatrix& a, Precision precision, Device& device)
@@ -41,6 +42,7 @@ class CsrOnDevice {
   CsrOnDevice(const CsrMatrix& a, Precision precision, Device& device, double start)
       : CsrOnDevice(a.rows, a.cols, a.nnz(), storage_type(precision), device.upload(a.row_ptr),
                     device.upload(a.col_idx), upload_values(device, a, storage_type(precision))) {
+    view_.scale = a.scale;
     view_.upload_ms = (steady_seconds() - start) * 1e3;
   }
 

@@ -38,6 +38,7 @@ struct CsrOnDevice {
   const std::int32_t* col_idx;
   const void* values;           // of fp64 where B is, else of fp32
   const std::int32_t* row_ids;  // null: identity
+  float scale;
 };
 
 // The reference of the rows [first, first + rows) of A, row by row.
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     if (warp == 0 && col < b.cols) {
       for (int w = 1; w < kWarps; ++w) sum.add(sums[w * kSlab + lane]);
-      sum.finish();
+      sum.finish(static_cast<double>(a.scale) * b.scale);
       out.sums[row * b.cols + col] = sum;
     }
     __syncthreads();
@@ -194,7 +195,8 @@ class CudaReference final : public ReferenceChecker {
         row_ptr_(device.upload(a.row_ptr)),
         col_idx_(device.upload(a.col_idx)),
         values_(is_fp64() ? device.upload(a.values64) : device.upload(a.values)),
-        row_ids_(device.upload(row_ids)) {}
+        row_ids_(device.upload(row_ids)),
+        scale_(a.scale) {}
 
   Verdict check(const DenseView& c, const ErrorBound& bound) override {
     return compare(c, WithinBound{bound});
@@ -217,7 +219,7 @@ class CudaReference final : public ReferenceChecker {
       if (sums_.data() == nullptr) allocate_band();
       for (std::int64_t first = 0; first < rows_; first += band_rows_) {
         if (first != computed_) compute(first);
-        visit_every_element_type(c.type, [&](auto* tag) {
+        visit_element_type<sizeof(__half), sizeof(double)>(c.type, [&](auto* tag) {
           using TC = std::remove_pointer_t<decltype(tag)>;
           compare_kernel<TC><<<blocks_, kThreads, 0, stream()>>>(
               a(), band<TC>(first), c, judge_element, on_device.as<Finding>());
@@ -232,7 +234,7 @@ class CudaReference final : public ReferenceChecker {
   cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
   CsrOnDevice a() const {
     return {row_ptr_.as<std::int64_t>(), col_idx_.as<std::int32_t>(), values_.data(),
-            row_ids_.as<std::int32_t>()};
+            row_ids_.as<std::int32_t>(), scale_};
   }
   template <class T>
   Band<ReferenceSumOf<T>> band(std::int64_t first) const {
@@ -283,6 +285,7 @@ class CudaReference final : public ReferenceChecker {
   DenseView b_;
   int blocks_;
   Buffer row_ptr_, col_idx_, values_, row_ids_, sums_;
+  float scale_;  // of A
   std::int64_t band_rows_ = 0;
   std::int64_t computed_ = kNone;  // first row of the band that `sums_` holds
 };

@@ -3,6 +3,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <library_types.h>
 
 #include <cstddef>
@@ -17,6 +18,7 @@ namespace spmmbench {
 __device__ inline float to_float(float x) { return x; }
 __device__ inline float to_float(__half x) { return __half2float(x); }
 __device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+__device__ inline float to_float(__nv_fp8_e4m3 x) { return static_cast<float>(x); }
 
 // Round to nearest even.
 template <class T>
@@ -33,6 +35,10 @@ template <>
 __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
 }
+template <>
+__device__ inline __nv_fp8_e4m3 from_float<__nv_fp8_e4m3>(float x) {
+  return __nv_fp8_e4m3(x);
+}
 
 __device__ inline double to_double(double x) { return x; }
 template <class T>
@@ -45,15 +51,17 @@ __device__ T from_double(double x) {  // which fp32 holds where T is narrower
   else return from_float<T>(static_cast<float>(x));
 }
 
-// Calls `function` with a null pointer of the type that lies in memory, of at most `kMostBytes`:
+// Calls `function` with a null pointer of the type that lies in memory, of so many bytes:
 // `visit_element_type(type, [&](auto* tag) { using T = std::remove_pointer_t<decltype(tag)>; })`.
-// The default leaves out fp64, for kernels that add in fp32.
-template <std::size_t kMostBytes = sizeof(float), class Function>
+// The default leaves out fp64, for kernels that add in fp32, and fp8, which no C has.
+template <std::size_t kLeastBytes = sizeof(__half), std::size_t kMostBytes = sizeof(float),
+          class Function>
 auto visit_element_type(ElementType type, Function&& function) {
   switch (type) {
-#define SPMMBENCH_CASE(id, name, exponent, fraction, Device, ...)                               \
-  case ElementType::id:                                                                         \
-    if constexpr (sizeof(Device) <= kMostBytes) return function(static_cast<Device*>(nullptr)); \
+#define SPMMBENCH_CASE(id, name, exponent, fraction, Device, ...)                \
+  case ElementType::id:                                                          \
+    if constexpr (sizeof(Device) >= kLeastBytes && sizeof(Device) <= kMostBytes) \
+      return function(static_cast<Device*>(nullptr));                            \
     else break;
     SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_CASE)
 #undef SPMMBENCH_CASE
@@ -63,7 +71,7 @@ auto visit_element_type(ElementType type, Function&& function) {
 // The same for every type.
 template <class Function>
 auto visit_every_element_type(ElementType type, Function&& function) {
-  return visit_element_type<sizeof(double)>(type, std::forward<Function>(function));
+  return visit_element_type<1, sizeof(double)>(type, std::forward<Function>(function));
 }
 
 // What cuSPARSE and cuBLAS call it.

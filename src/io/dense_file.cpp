@@ -37,7 +37,8 @@ DenseMatrix read_bin(const std::string& path, std::int64_t rows, std::int64_t co
     throw Error(fmt::format("{}: expected {} values, got {}", path, to_string(type), foreign));
   const double values = static_cast<double>(rows) * static_cast<double>(cols);
   const double width = static_cast<double>(data.size()) / values;  // bytes of a value
-  for (const auto& [bytes, names] : {std::pair(2.0, "fp16 or bf16"), {4.0, "fp32"}, {8.0, "fp64"}})
+  for (const auto& [bytes, names] :
+       {std::pair(1.0, "fp8_e4m3"), {2.0, "fp16 or bf16"}, {4.0, "fp32"}, {8.0, "fp64"}})
     if (width == bytes && width != static_cast<double>(bytes_of(type)))
       throw Error(fmt::format(
           "{}: expected {:.0f} bytes ({} x {} values of {}), got {}, as many as {:.0f}-bit values "

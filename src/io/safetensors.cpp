@@ -24,6 +24,7 @@ std::optional<ElementType> stored_type(std::string_view dtype) {
   if (dtype == "F32") return ElementType::f32;
   if (dtype == "F16") return ElementType::f16;
   if (dtype == "BF16") return ElementType::bf16;
+  if (dtype == "F8_E4M3") return ElementType::e4m3;
   return {};
 }
 
@@ -115,7 +116,7 @@ const TensorInfo& matrix_named(const TensorFile& file, const std::string& path,
     throw Error(
         fmt::format("{}: no tensor {} among its {}", path, quote(name, 200), file.tensors.size()));
   if (!stored_type(found->dtype))
-    throw Error(fmt::format("{}:{}: expected F64, F32, F16 or BF16, got {}", path, name,
+    throw Error(fmt::format("{}:{}: expected F64, F32, F16, BF16 or F8_E4M3, got {}", path, name,
                             quote(found->dtype)));
   if (found->shape.size() != 2)
     throw Error(fmt::format("{}:{}: expected a matrix, got {} dimensions", path, name,

@@ -17,7 +17,7 @@ struct TensorInfo {
   std::vector<std::int64_t> shape;
   std::size_t begin = 0, end = 0;  // bytes, from the end of the header
 
-  // Two dimensions, of F64, F32, F16 or BF16.
+  // Two dimensions, of F64, F32, F16, BF16 or F8_E4M3.
   bool is_matrix() const;
 };
 
@@ -33,7 +33,8 @@ TensorFile parse_safetensors(std::string_view file, const std::string& path);
 
 TensorFile read_safetensors_header(const std::string& path);
 
-// Throws Error when there is no such tensor, or when it is no matrix of F64, F32, F16 or BF16.
+// Throws Error when there is no such tensor, or when it is no matrix of F64, F32, F16, BF16 or
+// F8_E4M3.
 const TensorInfo& matrix_named(const TensorFile& file, const std::string& path,
                                const std::string& name);
 DenseMatrix read_tensor(const std::string& path, const std::string& name, bool fp64 = false);

@@ -9,6 +9,7 @@
 
 #include "core/dense_bytes.hpp"
 #include "core/limits.hpp"
+#include "plugin/description.hpp"
 
 namespace spmmbench {
 namespace {
@@ -25,7 +26,7 @@ Layout checked_layout(std::int32_t value) {
 }
 
 ElementType checked_element_type(std::int32_t value, const char* what) {
-  return checked_enum<ElementType>(value, kElementTypes, what);
+  return checked_enum<ElementType>(value, kAbiElementTypes, what);
 }
 
 // Reads an array that lies on the host or on the device.
@@ -172,7 +173,7 @@ std::vector<std::int32_t> read_row_ids(const spmmbench_csr& given, Device& memor
 }
 
 Precision read_precision(std::int32_t precision) {
-  return checked_enum<Precision>(precision, kPrecisions, "precision");
+  return checked_enum<Precision>(precision, kAbiPrecisions, "precision");
 }
 
 Accumulation read_accumulation(std::int32_t accumulation) {

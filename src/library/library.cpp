@@ -12,12 +12,14 @@
 #include <variant>
 #include <vector>
 
+#include "core/contains.hpp"
 #include "core/limits.hpp"
 #include "gpu/backend.hpp"
 #include "library/arguments.hpp"
 #include "library/given_a.hpp"
 #include "library/open_device.hpp"
 #include "library/status.hpp"
+#include "plugin/description.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/plugin.h"
 #include "spmmbench/registry.hpp"
@@ -363,12 +365,14 @@ void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
   if (info.binary) c.flags |= SPMMBENCH_BINARY_A;
   if (info.writes_row_ids) c.flags |= SPMMBENCH_ROW_IDS;
   if (info.baseline) c.flags |= SPMMBENCH_VENDOR;
-  c.precisions = set_of(info.precisions);
+  for (const Precision precision : kAbiPrecisions)
+    if (contains(info.precisions, precision))
+      c.precisions |= SPMMBENCH_SET(static_cast<std::uint32_t>(precision));
   c.c_types = set_of(written_types(info));
   c.layouts = set_of(info.layouts);
   c.a_memory = SPMMBENCH_SET(SPMMBENCH_HOST) | (has_cuda ? SPMMBENCH_SET(SPMMBENCH_CUDA) : 0U);
   c.row_ptr_types = c.col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
-  c.a_value_types = set_of(kElementTypes);
+  c.a_value_types = set_of(kAbiElementTypes);
   c.data_alignment = c.pitch_alignment = on_gpu ? kVectorBytes : 1;
   c.n_multiple = 1;
   c.options = entry.option_pointers.data();

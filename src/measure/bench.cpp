@@ -106,7 +106,7 @@ ResultRow Bench::run(const BroughtProduct& product) {
   ResultRow row = new_row(product);
   const ProductKernel kernel(product, a_, settings_, device_->info().kind);
   const KernelChoice choice{&kernel, {}};
-  const ExactTraits traits = {.sums = sum_type(kernel.info(), settings_.precision),
+  const ExactTraits traits = {.sum_bits = sum_bits(kernel.info(), settings_.precision),
                               .keeps_a = !product.with_values,
                               .packed = settings_.packed,
                               .precision = settings_.precision};
@@ -123,7 +123,7 @@ ResultRow Bench::run(const BroughtProduct& product) {
   input.reference = reference_.get();
   input.a_checksum = a_checksum_;
   input.exact = &exact_
-                     .try_emplace({traits.keeps_a, traits.sums}, a_,
+                     .try_emplace({traits.keeps_a, traits.sum_bits}, a_,
                                   std::span<const std::int32_t>(), nullptr, settings_.seed, traits)
                      .first->second;
   input.compulsory_bytes = compulsory_bytes_;

@@ -67,7 +67,7 @@ class Bench {
   Operands operands_;
   std::unique_ptr<ReferenceChecker> reference_;
   std::uint64_t a_checksum_;
-  std::map<std::pair<bool, ElementType>, ExactOperands> exact_;  // by keeps_a and sums
+  std::map<std::pair<bool, int>, ExactOperands> exact_;  // by keeps_a and sum_bits
 };
 
 }  // namespace spmmbench

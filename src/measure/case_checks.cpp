@@ -104,7 +104,7 @@ std::string why_unproved(const CaseInput& input, const ResultRow& row) {
                        row.verify->incomparable);
   const bool untested = row.exact && !row.exact->not_made.empty();
   if (const std::int64_t longest = untested ? longest_row(*input.problem.a) : 0;
-      static_cast<double>(longest) * bound_of(input).unit >= 1)
+      relative_growth(bound_of(input), static_cast<double>(longest)) >= 1)
     return fmt::format(
         "the error bound of a row of {} nonzeros lets zeros pass, and the exact test was not made: "
         "{}",

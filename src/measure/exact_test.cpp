@@ -21,10 +21,10 @@ const CsrMatrix& ExactOperands::a() {
   if (a_) return *a_;
   const std::int64_t longest = longest_row(original_);
   const std::optional<Lattice> lattice =
-      make_lattice(seed_, longest, traits_.precision, traits_.sums);
+      make_lattice(seed_, longest, traits_.precision, traits_.sum_bits);
   if (!lattice)
-    throw NotExact(fmt::format("a row of {} nonzeros is too long to be exact in sums of {}",
-                               longest, to_string(traits_.sums)));
+    throw NotExact(fmt::format("a row of {} nonzeros is too long to be exact in sums of {} bits",
+                               longest, traits_.sum_bits));
   lattice_ = *lattice;
   keeps_zeros_ = given_b_ != nullptr && !only_zero_products(original_, *given_b_);
   a_ = traits_.binary ? original_ : with_lattice_values(original_, row_ids_, lattice_);

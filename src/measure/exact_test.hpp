@@ -25,8 +25,8 @@ class NotExact : public Error {
 
 // What the exact test has to know of a kernel.
 struct ExactTraits {
-  bool binary = false;                  // all values of A are 1 and stay 1
-  ElementType sums = ElementType::f32;  // what sums are rounded to
+  bool binary = false;   // all values of A are 1 and stay 1
+  int sum_bits = 24;     // those that sums have
   bool keeps_a = false;  // no other A can be had: an element of C is at most one product
   bool packed = false;   // lines of B follow each other without a gap
   Precision precision = Precision::fp32;  // of A and B

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/dense_bytes.hpp"
+#include "core/greatest_magnitude.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/reference.hpp"
 
@@ -25,7 +26,7 @@ void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision pr
       const std::int64_t i = (view.layout == Layout::row_major ? line : at) % host.rows;
       const std::int64_t j = (view.layout == Layout::row_major ? at : line) % host.cols;
       store_element(view.type, image.data() + line * pitch, at,
-                    round_to(precision, host.value(i * host.cols + j)));
+                    round_to(precision, host.value(i * host.cols + j) / view.scale));
     }
   device.upload(view.data, image.data(), image.size());
 }
@@ -164,6 +165,8 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
                        const OperandForm& form) {
   Operands operands;
   operands.b = make_operand_b(a.cols, {n, c_type, layout}, precision, form.packed);
+  operands.b.scale =
+      scale_of(precision, host_b != nullptr ? greatest_magnitude(host_b->values) : 1);
   operands.c = packed_if(form.packed, make_dense_view(a.rows, n, layout, c_type));
   const std::int64_t over = a.rows % form.c_row_multiple;  // rows of C in the last multiple
   const std::int64_t tail_rows = over == 0 ? 0 : form.c_row_multiple - over;
@@ -186,7 +189,8 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
     const bool row_major = b.layout == Layout::row_major;
     const std::int64_t k = row_major ? line : position, j = row_major ? position : line;
     if (host_b == nullptr) return uniform_in(precision, seed_of_b, k, j);
-    return round_to(precision, host_b->value(k % host_b->rows * host_b->cols + j % host_b->cols));
+    return round_to(precision,
+                    host_b->value(k % host_b->rows * host_b->cols + j % host_b->cols) / b.scale);
   };
   operands.fill_b = [b = all_of_b, host_b, precision, seed_of_b, &device] {
     if (host_b != nullptr) upload_rounded(*host_b, b, precision, device);

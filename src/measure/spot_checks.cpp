@@ -93,7 +93,7 @@ TwoTermSum SpotChecks::added(std::int64_t row, std::int64_t column, const DenseV
   Sum sum;
   for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e)
     sum.add(a_.value(e), element_of(b, a_.col_idx[e], column));
-  sum.finish();
+  sum.finish(static_cast<double>(a_.scale) * b.scale);
   return {.sum = sum.sum, .low = sum.low, .magnitude = sum.magnitude};
 }
 

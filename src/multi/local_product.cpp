@@ -29,7 +29,7 @@ DenseMatrix rows_of_b(std::span<const std::int32_t> original, std::int64_t n, Pr
 
 ExactTraits traits_of(const KernelInfo& info, Precision precision) {
   return {.binary = info.binary,
-          .sums = sum_type(info, precision),
+          .sum_bits = sum_bits(info, precision),
           .packed = info.form.packed,
           .precision = precision};
 }

@@ -125,6 +125,8 @@ void SplitA::measure(const Request& request, ResultRow& row) {
     throw CaseEnded(Status::skipped, "B has fewer columns than there are GPUs");
   if (rows_ && request.shape.layout != Layout::row_major)
     throw CaseEnded(Status::skipped, "a B that is split by rows is row-major");
+  if (is_scaled(precision_))
+    throw CaseEnded(Status::skipped, "GPUs would have to agree on a scale of B");
   const KernelInfo info = request.choice->info();
   if (info.inspects_b || info.ignores_stream)
     throw CaseEnded(Status::skipped, "its launches must follow what gathers B on one stream");
@@ -211,7 +213,7 @@ void SplitA::test_exactly(const Request& request, Part& part, Exchange& exchange
   const KernelChoice choice = launched_in(row, *request.choice);
   const int rank = team_.group().rank();
   const std::optional<Lattice> lattice = make_lattice(request.seed, longest_row(whole_), precision_,
-                                                      sum_type(choice.kernel->info(), precision_));
+                                                      sum_bits(choice.kernel->info(), precision_));
   if (!lattice) return;  // the row says that there was no exact test: a part has that row too
   CsrMatrix a;
   DenseMatrix b, own;

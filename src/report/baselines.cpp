@@ -41,7 +41,7 @@ void Baselines::add(const ResultRow& row) {
   if (row.kernel == kDefault) keep_smaller(best.cusparse_default, cost->us);
   if (row.kernel.starts_with("cusparse_")) keep(best.cusparse, best.cusparse_in_all);
   if (row.kernel == kCpuDefault) keep(best.eigen, best.eigen_in_all);
-  if (row.kernel.starts_with("cublas_")) keep_smaller(best.cublas, cost->us);
+  if (row.kernel.starts_with("cublas")) keep_smaller(best.cublas, cost->us);
 }
 
 void Baselines::keep_faster(std::optional<Fastest>& best, const std::optional<Fastest>& other) {

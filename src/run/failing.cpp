@@ -35,7 +35,7 @@ DenseMatrix fetch(const DenseView& view, Device& device) {
   const bool fp64 = view.type == ElementType::f64;
   for (std::int64_t i = 0; i < view.rows; ++i)
     for (std::int64_t j = 0; j < view.cols; ++j) {
-      matrix.values.push_back(static_cast<float>(element_at(host, i, j)));
+      matrix.values.push_back(static_cast<float>(view.scale * element_at(host, i, j)));
       if (fp64) matrix.values64.push_back(element_at(host, i, j));
     }
   return matrix;
@@ -43,11 +43,16 @@ DenseMatrix fetch(const DenseView& view, Device& device) {
 
 // A with its rows in the order of C.
 CsrMatrix in_own_order(const Problem& problem) {
-  if (problem.row_ids.empty()) return *problem.a;
-  Permutation back(problem.row_ids.size());
-  for (std::size_t i = 0; i < back.size(); ++i)
-    back[problem.row_ids[i]] = static_cast<std::int32_t>(i);
-  return permute_rows(*problem.a, back);
+  CsrMatrix a = *problem.a;
+  if (!problem.row_ids.empty()) {
+    Permutation back(problem.row_ids.size());
+    for (std::size_t i = 0; i < back.size(); ++i)
+      back[problem.row_ids[i]] = static_cast<std::int32_t>(i);
+    a = permute_rows(a, back);
+  }
+  if (problem.a->scale != 1)
+    for (float& value : a.values) value *= problem.a->scale;
+  return a;
 }
 
 DenseMatrix product(const CsrMatrix& a, const DenseMatrix& b) {

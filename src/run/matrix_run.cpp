@@ -49,13 +49,13 @@ MatrixRun::MatrixRun(LoadedInput& loaded, const Cases& cases, const Protocol& pr
 void MatrixRun::select(const PlannedCase& planned) {
   const KernelInfo info = planned.choice->info();
   const bool binary = info.binary;
-  const ElementType sums = sum_type(info, planned.group->precision);
+  const int bits_of_sums = sum_bits(info, planned.group->precision);
   const bool new_a = !current_ || current_->reorder->to_string() != planned.reorder->to_string() ||
                      current_->group != planned.group ||
                      current_->choice->kernel->info().binary != binary;
-  const bool new_test = new_a ||
-                        sum_type(current_->choice->info(), current_->group->precision) != sums ||
-                        current_->choice->kernel->info().form.packed != info.form.packed;
+  const bool new_test =
+      new_a || sum_bits(current_->choice->info(), current_->group->precision) != bits_of_sums ||
+      current_->choice->kernel->info().form.packed != info.form.packed;
   if (new_a || current_->choice != planned.choice) prepared_ = {};
   current_ = planned;
   if (!new_test) return;
@@ -71,7 +71,7 @@ void MatrixRun::select(const PlannedCase& planned) {
     if (new_a) a_.select(*planned.reorder, planned.group->precision, binary);
     exact_.emplace(a_.csr(), a_.row_ids(), host_b_, cases_.load.seed,
                    ExactTraits{.binary = binary,
-                               .sums = sums,
+                               .sum_bits = bits_of_sums,
                                .packed = info.form.packed,
                                .precision = planned.group->precision});
   } catch (const std::exception& error) {
@@ -153,6 +153,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     if (a_.log2_scale() != 0) row.metrics["a_scale_log2"] = a_.log2_scale();
     if (a_.rounded_to_zero() != 0)
       row.metrics["a_rounded_to_zero"] = static_cast<double>(a_.rounded_to_zero());
+    if (is_scaled(planned.group->precision)) row.metrics["a_scale"] = a_.csr().scale;
     input.choice = planned.choice;
     input.device = &device;
     input.problem.a = &a_.csr();
@@ -195,6 +196,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
       if (is_first) sum->second = checksum_of_a(input.problem, device);
       input.a_checksum = sum->second;
       input.operands = &made.operands;
+      if (is_scaled(planned.group->precision)) row.metrics["b_scale"] = made.operands.b.scale;
       input.problem.ld_b = made.operands.b.ld;
       input.problem.ld_c = made.operands.c.ld;
       input.reference = made.reference.get();

@@ -5,12 +5,16 @@
 #include <limits>
 #include <utility>
 
+#include "core/greatest_magnitude.hpp"
+
 namespace spmmbench {
 namespace {
 
 // The power of two by which values are scaled. They are scaled so that the largest lies in [1, 2),
 // where it is too large for sums of many products, or where it is below 1 and others are too small
-// to be normal numbers.
+// to be normal numbers. Where the precision has a scale of its own, a power of two only keeps that
+// within a range whose products fp32 holds.
+constexpr int kMostOfScale = 40;
 template <class Value>
 int scale_for(const std::vector<Value>& values, Precision precision) {
   const ElementType type = storage_type(precision);
@@ -27,18 +31,21 @@ int scale_for(const std::vector<Value>& values, Precision precision) {
     largest = std::max(largest, magnitude);
     smallest = std::min(smallest, magnitude);
   }
+  if (is_scaled(precision))
+    return largest > 0 && std::abs(std::ilogb(largest)) > kMostOfScale ? -std::ilogb(largest) : 0;
   const bool too_large = largest > most;
   const bool too_small = largest > 0 && largest < 1 && smallest < smallest_normal(type);
   return too_large || too_small ? -std::ilogb(largest) : 0;
 }
 
-// Returns how many values became zero.
+// Divides by `scale` too. Returns how many values became zero.
 template <class Value>
-std::int64_t round_values(std::vector<Value>& values, Precision precision, int log2_scale) {
+std::int64_t round_values(std::vector<Value>& values, Precision precision, int log2_scale,
+                          float scale) {
   std::int64_t zeros = 0;
   for (Value& value : values) {
     const bool was_zero = value == 0;
-    value = round_to(precision, std::ldexp(value, log2_scale));
+    value = round_to(precision, std::ldexp(value, log2_scale) / scale);
     zeros += value == 0 && !was_zero ? 1 : 0;
   }
   return zeros;
@@ -49,6 +56,7 @@ std::int64_t round_values(std::vector<Value>& values, Precision precision, int l
 void OperandA::restore() {
   if (!unrounded_.empty()) original_.values = std::exchange(unrounded_, {});
   original_.values64 = {};
+  original_.scale = 1;
   reordered_.reset();
   log2_scale_ = 0;
   rounded_to_zero_ = 0;
@@ -75,8 +83,9 @@ void OperandA::select(const Spec& reorder, Precision precision, bool binary) {
   }
   if (precision != Precision::fp32 || scale != 0) {
     if (!reordered_ && !binary) unrounded_ = original_.values;
-    rounded_to_zero_ =
-        round_values(reordered_ ? reordered_->values : original_.values, precision, scale);
+    CsrMatrix& rounded = reordered_ ? *reordered_ : original_;
+    rounded.scale = scale_of(precision, std::ldexp(greatest_magnitude(rounded.values), scale));
+    rounded_to_zero_ = round_values(rounded.values, precision, scale, rounded.scale);
   }
   log2_scale_ = scale;
 }
@@ -87,7 +96,7 @@ void OperandA::select_fp64(const Spec& reorder, bool binary) {
   else original_.values64 = loaded64_;
   log2_scale_ = scale_for(original_.values64, Precision::fp64);
   if (log2_scale_ != 0)
-    rounded_to_zero_ = round_values(original_.values64, Precision::fp64, log2_scale_);
+    rounded_to_zero_ = round_values(original_.values64, Precision::fp64, log2_scale_, 1);
   if (row_ids().empty()) return;
   reordered_ = permute_rows(original_, *order_);
   if (!orders_of_reordered_)

@@ -16,7 +16,8 @@ Estimators& all() {
 // Whose factors a precision has that was not fitted.
 Precision stand_in(Precision precision) {
   switch (precision) {
-    case Precision::bf16: return Precision::fp16;
+    case Precision::bf16:
+    case Precision::fp8_e4m3: return Precision::fp16;
     case Precision::fp64: return Precision::fp32;
     default: return precision;
   }

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace spmmbench {
 
 namespace {
+
+constexpr int kTensorCoreBits = 14;  // of a sum of products in fp8
 
 Accumulation sums_of(const KernelInfo& kernel, Precision precision) {
   // Tensor cores too round each product and sum of fp64 as IEEE has it.
@@ -20,12 +23,28 @@ ElementType sum_type(const KernelInfo& kernel, Precision precision) {
   return sums_of(kernel, precision) == Accumulation::fp16 ? ElementType::f16 : ElementType::f32;
 }
 
+int sum_bits(const KernelInfo& kernel, Precision precision) {
+  if (is_scaled(precision) && kernel.accumulation == Accumulation::fp32_tensor_core &&
+      kernel.promoted_columns == 0)
+    return kTensorCoreBits;
+  return -std::ilogb(unit_roundoff(sum_type(kernel, precision)));
+}
+
 ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementType c_type) {
   const Accumulation sums = sums_of(kernel, precision);
   const ElementType type = sum_type(kernel, precision);
   ErrorBound bound;
-  // fp16 sums may come from FMAs or from tensor cores; the bound holds for both.
-  bound.unit = (sums == Accumulation::fp32_fma ? 1 : 4) * unit_roundoff(type);
+  if (!is_scaled(precision)) {
+    // fp16 sums may come from FMAs or from tensor cores; the bound holds for both.
+    bound.unit = (sums == Accumulation::fp32_fma ? 1 : 4) * unit_roundoff(type);
+  } else {
+    bound.unit = 3 * unit_roundoff(type);  // of the sum and of the scales
+    if (sums == Accumulation::fp32_tensor_core) {
+      bound.chunk_unit = 3 * power_of_two(1 - kTensorCoreBits);
+      bound.chunk = kernel.promoted_columns > 0 ? kernel.promoted_columns
+                                                : std::numeric_limits<double>::infinity();
+    }
+  }
   // A product and a sum, each flushed to zero when subnormal.
   bound.underflow = 2 * smallest_normal(type);
   bound.sum_overflow = overflow_threshold(type);
@@ -44,11 +63,11 @@ double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound) {
   for (std::int64_t row = 0; row < a.rows; ++row) {
     double norm = 0;
     for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
-      const double value = a.value(e);
+      const double value = a.scale * a.value(e);
       if (std::isfinite(value)) norm += value * value;
     }
     const auto k = static_cast<double>(a.row_length(row));
-    const double relative = std::min(k * bound.unit, 1.0) + bound.output_unit;
+    const double relative = relative_growth(bound, k) + bound.output_unit;
     const double absolute = k * bound.underflow + bound.output_absolute;
     squares += relative * relative * norm * kMeanSquareOfB + absolute * absolute;
   }

@@ -9,6 +9,8 @@ namespace spmmbench {
 
 // What the kernel may round its sums to.
 ElementType sum_type(const KernelInfo& kernel, Precision precision);
+// The bits that its sums have at least, of whole numbers: 24 in fp32.
+int sum_bits(const KernelInfo& kernel, Precision precision);
 
 ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementType c_type);
 

@@ -12,12 +12,12 @@
 namespace spmmbench {
 
 std::optional<Lattice> make_lattice(std::uint64_t seed, std::int64_t longest_row,
-                                    Precision precision, ElementType sums) {
+                                    Precision precision, int sum_bits) {
   // 11 less than sums have: more than fp16 and tf32 have, so that a kernel which rounds fp32 to
   // these is found out, and in fp64 more than fp32 has.
   const int most_bits = precision == Precision::fp64 ? 42 : 13;
   constexpr std::int64_t kFewest = 2, kMostNarrow = 7;
-  const auto largest_sum = static_cast<std::int64_t>(1 / unit_roundoff(sums)) - 1;  // in units
+  const std::int64_t largest_sum = (std::int64_t{1} << sum_bits) - 1;  // in units
   const std::int64_t product = largest_sum / std::max<std::int64_t>(longest_row, 1);
   if (product == 0) return std::nullopt;
   const std::int64_t most_wide =

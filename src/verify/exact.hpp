@@ -6,7 +6,9 @@
 // cores, which align terms to the largest one and keep 24 bits. The result of a correct kernel is
 // therefore equal to the reference. `wide` fills the precision's significand, or 13 bits of fp32's
 // and 42 of fp64's, as long as the longest row allows it: up to 1,024 nonzeros in fp32 and fp64.
-// Where sums are kept in fp16, they stay below 2^11 units.
+// Where sums are kept in fp16, they stay below 2^11 units, and below 2^14 where tensor cores add up
+// products of fp8. If those of 128 columns at most go to fp32, they are below it anyway, since 15 *
+// 7 units are the largest product.
 
 #include <cstdint>
 #include <optional>
@@ -18,10 +20,10 @@
 
 namespace spmmbench {
 
-// The values that the longest row allows, where sums are kept in the type `sums`. None where even
-// products of one unit could add up to 2^24 units, 2^53 in fp64, or 2^11 in fp16.
+// The values that the longest row allows, where sums have `sum_bits` (verify/bound.hpp). None where
+// even products of one unit could add up to 2^sum_bits units.
 std::optional<Lattice> make_lattice(std::uint64_t seed, std::int64_t longest_row,
-                                    Precision precision, ElementType sums = ElementType::f32);
+                                    Precision precision, int sum_bits = 24);
 
 // A with lattice values. Row i of `a` is row row_ids[i] of the original, or row i where row_ids is
 // empty; the values of a row do not depend on the order of rows.

@@ -141,7 +141,8 @@ class HostReference final : public ReferenceChecker {
     std::fill(sums, sums + count, Sum{});
     for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e)
       add_products(a_.value(e), b_, a_.col_idx[e], first, count, sums);
-    for (std::int64_t j = 0; j < count; ++j) sums[j].finish();
+    const double scale = static_cast<double>(a_.scale) * b_.scale;
+    for (std::int64_t j = 0; j < count; ++j) sums[j].finish(scale);
   }
 
   std::vector<Sum> kept_;  // of all rows, unless there are too many or memory is short

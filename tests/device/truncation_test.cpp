@@ -28,12 +28,14 @@ struct Case {
   Precision precision;
 };
 
-std::vector<Case> tensor_core_cases() {
+// `scaled`: in fp8, whose sums have fewer bits, or all others.
+std::vector<Case> tensor_core_cases(bool scaled) {
   std::vector<Case> cases;
   for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
     if (kernel->info().accumulation == Accumulation::fp32_tensor_core)
       for (const Precision precision : kernel->info().precisions)
-        if (precision != Precision::fp32 && precision != Precision::fp64)
+        if (precision != Precision::fp32 && precision != Precision::fp64 &&
+            is_scaled(precision) == scaled)
           cases.push_back({kernel, precision});
   return cases;
 }
@@ -68,7 +70,7 @@ class TruncationTest : public testing::TestWithParam<Case> {
     problem.a = &a;
     problem.precision = param.precision;
     problem.n = kSize;
-    problem.layout = info.layouts.front();
+    problem.layout = is_scaled(param.precision) ? info.layouts.back() : info.layouts.front();
     const std::unique_ptr<RowOrders> orders = make_row_orders(a, {"none", {}});
     problem.orders = orders.get();
     const Support support = check_support(*param.kernel, problem, device.info());
@@ -207,7 +209,53 @@ TEST_P(TruncationTest, SubnormalProductsAndInputsErrByNoMoreThanAFlush) {
   std::cout << "  2^-130 * 1 = " << c_[0] << "\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(registry, TruncationTest, testing::ValuesIn(tensor_core_cases()),
+// Products and sums keep 13 bits behind the leading one of the largest term.
+class Fp8TruncationTest : public TruncationTest {};
+
+TEST_P(Fp8TruncationTest, SumsThatFitFourteenBitsAreExactAndWhatLiesBelowIsLost) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr double kLargest = 256;  // its square, 2^16, has a last bit of 2^3
+  for (const double sign : {1.0, -1.0}) {
+    multiply(
+        device, [&](std::int64_t i, std::int64_t k) { return k == i ? kLargest : sign * 2; },
+        [&](std::int64_t k, std::int64_t j) { return k == j ? kLargest : 4; });
+    if (IsSkipped() || HasFatalFailure()) return;
+    for (std::int64_t i = 0; i < kSize; ++i)
+      ASSERT_EQ(c_[i * kSize + i], kLargest * kLargest + sign * 63 * 8) << i;
+    multiply(
+        device, [&](std::int64_t i, std::int64_t k) { return k == i ? kLargest : sign * 2.75; },
+        [&](std::int64_t k, std::int64_t j) { return k == j ? kLargest : 2.75; });
+    EXPECT_TRUE(verdict_.ok) << verdict_.error_over_bound;
+    std::cout << "  keeps " << (c_[0] - kLargest * kLargest) / (sign * 63 * 2.75 * 2.75)
+              << " of terms just below the last bit\n";
+  }
+}
+
+TEST_P(Fp8TruncationTest, NoMixOfExponentsPassesTheBound) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  double worst = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const auto value = [&](std::uint64_t stream, std::int64_t i, std::int64_t j) {
+      const std::uint64_t hash = hash_position(seed * 8 + stream, i, j);
+      const int exponent = 7 - static_cast<int>((hash >> 8) % (1 + seed % 13));
+      const double sign = seed % 2 == 0 && (hash & 1) != 0 ? -1 : 1;
+      return sign * std::ldexp((hash & 2) != 0 ? 1.875 : 1.0, exponent);
+    };
+    multiply(
+        device, [&](std::int64_t i, std::int64_t k) { return value(1, i, k); },
+        [&](std::int64_t k, std::int64_t j) { return value(2, k, j); });
+    if (IsSkipped() || HasFatalFailure()) return;
+    worst = std::max(worst, verdict_.error_over_bound);
+    ASSERT_TRUE(verdict_.ok) << "seed " << seed << ": " << verdict_.error_over_bound;
+  }
+  std::cout << "  error / bound " << worst << "\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(registry, Fp8TruncationTest, testing::ValuesIn(tensor_core_cases(true)),
+                         [](const auto& info) { return name_of(info.param); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Fp8TruncationTest);
+
+INSTANTIATE_TEST_SUITE_P(registry, TruncationTest, testing::ValuesIn(tensor_core_cases(false)),
                          [](const auto& info) { return name_of(info.param); });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TruncationTest);
 

@@ -40,6 +40,11 @@ TEST(ElementTypes, SayWhereTheyEnd) {
     EXPECT_EQ(stored(smallest_subnormal(type)), smallest_subnormal(type));
     EXPECT_EQ(stored(smallest_subnormal(type) / 2), 0) << "a tie, to even";
     EXPECT_EQ(stored(smallest_normal(type)), smallest_normal(type));
+    if (type == ElementType::e4m3) {
+      EXPECT_EQ(stored(overflow_threshold(type)), 448) << "a tie, to even";
+      EXPECT_TRUE(std::isnan(stored(464.5)));
+      continue;
+    }
     EXPECT_TRUE(std::isinf(stored(overflow_threshold(type))));
     const double largest = type == ElementType::f64
                                ? std::numeric_limits<double>::max()
@@ -50,6 +55,41 @@ TEST(ElementTypes, SayWhereTheyEnd) {
   EXPECT_EQ(smallest_subnormal(ElementType::f32), 0x1p-149);
   EXPECT_EQ(smallest_subnormal(ElementType::f64), 0x1p-1074);
   EXPECT_TRUE(std::isinf(overflow_threshold(ElementType::f64)));
+}
+
+// The encodings that the OCP's document of 8-bit floating point lists.
+TEST(E4m3, HasTheValuesOfItsStandardAndRoundsToTheNearest) {
+  constexpr ElementType kType = ElementType::e4m3;
+  for (std::uint32_t bits = 0; bits < 256; ++bits) {
+    const float value = decode(kType, bits);
+    EXPECT_EQ(std::isnan(value), (bits & 0x7FU) == 0x7FU);
+    if (!std::isnan(value)) {
+      EXPECT_EQ(encode(kType, value), bits);
+    }
+  }
+  EXPECT_EQ(decode(kType, 0x7E), 448);
+  EXPECT_EQ(decode(kType, 0x08), 0x1p-6F);
+  EXPECT_EQ(decode(kType, 0x07), 0.875F * 0x1p-6F);
+  EXPECT_EQ(decode(kType, 0x81), -0x1p-9F);
+  constexpr Precision kFp8 = Precision::fp8_e4m3;
+  EXPECT_EQ(round_to(kFp8, 17.0F), 16.0F) << "a tie, to even";
+  EXPECT_EQ(round_to(kFp8, 19.0F), 20.0F) << "a tie, to even";
+  EXPECT_EQ(round_to(kFp8, 0x1.8p-9F), 0x1p-8F) << "a tie between subnormals";
+  EXPECT_EQ(round_to(kFp8, 0x1p-10F), 0.0F);
+  EXPECT_TRUE(std::isnan(round_to(kFp8, std::numeric_limits<float>::infinity())));
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    const float value = 448 * uniform_at(1, i, 0);
+    EXPECT_LE(std::abs(round_to(kFp8, value) - value),
+              std::max(0x1p-4F * std::abs(value), 0x1p-10F));
+  }
+}
+
+TEST(E4m3, ItsScaleMakesTheGreatestMagnitudeTheLargestNumber) {
+  EXPECT_EQ(scale_of(Precision::fp8_e4m3, 896), 2);
+  EXPECT_EQ(scale_of(Precision::fp8_e4m3, 0), 1);
+  EXPECT_EQ(scale_of(Precision::fp16, 896), 1);
+  for (std::uint64_t i = 0; i < 10'000; ++i)
+    EXPECT_NEAR(uniform_in(Precision::fp8_e4m3, 7, i, 3) / 448, uniform_at(7, i, 3), 0x1p-4);
 }
 
 TEST(Precisions, AreStoredWithoutFurtherRounding) {

@@ -368,7 +368,7 @@ TEST_F(RunCase, ARowTooLongForTheExactTestAndTheBoundIsNotRanked) {
   exactly_ = true;
   run(Fault::none, 1);
   EXPECT_EQ(row_.exact->not_made,
-            "a row of 16777216 nonzeros is too long to be exact in sums of fp32");
+            "a row of 16777216 nonzeros is too long to be exact in sums of 24 bits");
   EXPECT_EQ(row_.status, Status::failed);
   EXPECT_EQ(
       row_.reason,

@@ -157,8 +157,9 @@ TEST(Json, AValueOutsideTheLimitsOfTheSchemaIsRefused) {
             "'device_bytes': expected an integer from 0 to 18446744073709551615, got -1");
   EXPECT_EQ(refusal_of([](Row& row) { row["kernel"] = ""; }),
             "'kernel': expected text, not empty, got \"\"");
-  EXPECT_EQ(refusal_of([](Row& row) { row["precision"] = "fp8"; }),
-            R"('precision': expected one of ["fp32","tf32","fp16","bf16","fp64"], got "fp8")");
+  EXPECT_EQ(
+      refusal_of([](Row& row) { row["precision"] = "fp8"; }),
+      R"('precision': expected one of ["fp32","tf32","fp16","bf16","fp64","fp8_e4m3"], got "fp8")");
   EXPECT_EQ(refusal_of([](Row& row) { row["layout"] = "rows"; }),
             R"('layout': expected one of ["row","col"], got "rows")");
   EXPECT_EQ(refusal_of([](Row& row) { row["break_even_calls"] = -3; }),

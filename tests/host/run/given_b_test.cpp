@@ -37,5 +37,17 @@ TEST(GivenB, MustBeFiniteInEveryPrecisionOfTheRun) {
             "fp32");
 }
 
+TEST(GivenB, InFp8IsFiniteOverItsScaleWhichHasARange) {
+  const std::vector<PrecisionGroup> fp8 = {{Precision::fp8_e4m3, ElementType::f32, true, {}}};
+  DenseMatrix b{1, 2, {1, 70000}};
+  EXPECT_EQ(refusal(b, fp8), "");
+  b.values[0] = std::numeric_limits<float>::infinity();
+  EXPECT_NE(refusal(b, fp8), "");
+  b.values = {0, 0x1p41F};
+  EXPECT_EQ(refusal(b, fp8),
+            "b.npy: the greatest magnitude of B is 2199023300000: expected 2^-40 to 2^40, or 0, in "
+            "fp8_e4m3");
+}
+
 }  // namespace
 }  // namespace spmmbench

@@ -210,6 +210,27 @@ TEST(OperandA, SmallValuesAreScaledIntoTheRangeOfThePrecisionAndZerosAreCounted)
   EXPECT_EQ(mixed.rounded_to_zero(), 0);
 }
 
+TEST(OperandA, InFp8HasAScaleInEveryOrderOfRows) {
+  CsrMatrix mixed = sample_matrix();
+  mixed.values[0] = 0.001F;
+  OperandA a(mixed);
+  for (const char* const order : {"none", "degree"}) {
+    a.select({order, {}}, Precision::fp8_e4m3);
+    EXPECT_EQ(a.csr().scale, 3000.0F / 448);
+    EXPECT_EQ(*std::max_element(a.csr().values.begin(), a.csr().values.end()), 448);
+    EXPECT_EQ(a.rounded_to_zero(), 1) << "0.001 beside 3000";
+    EXPECT_EQ(a.log2_scale(), 0);
+  }
+  a.select({"none", {}}, Precision::fp32);
+  EXPECT_EQ(a.csr(), mixed);
+  CsrMatrix huge = sample_matrix();
+  for (float& value : huge.values) value = std::ldexp(value, 100);
+  OperandA of_huge(huge);
+  of_huge.select({"none", {}}, Precision::fp8_e4m3);
+  EXPECT_EQ(of_huge.log2_scale(), -111);
+  EXPECT_EQ(of_huge.csr().scale, 3000.0F / 2048 / 448);
+}
+
 TEST(OperandA, SubnormalAndHugeValuesOfFp32AreScaledExactly) {
   CsrMatrix matrix = sample_matrix();
   for (const double extreme : {1e-42, 3e38}) {

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "spmmbench/random.hpp"
 #include "verify/bound.hpp"
@@ -25,6 +27,61 @@ TEST(Bound, ProductsInFp64HaveTheRoundingOfFp64WhateverTheKernelSays) {
     EXPECT_EQ(bound.output_unit, 0);
     EXPECT_EQ(bound.underflow, 0x1p-1021);
     EXPECT_EQ(sum_type(kernel, Precision::fp64), ElementType::f64);
+  }
+}
+
+// A sum of products as tensor cores have it in fp8 (error_bound.hpp): 32 at a time, aligned to the
+// largest of them and of the sum before, with 13 bits behind its leading one.
+double sum_of_tensor_cores(const std::vector<double>& products) {
+  double sum = 0;
+  const auto truncated = [](double value, int exponent) {
+    const double unit = std::ldexp(1, exponent - 13);
+    return std::trunc(value / unit) * unit;
+  };
+  for (std::size_t first = 0; first < products.size(); first += 32) {
+    std::vector<double> terms(products.begin() + first,
+                              products.begin() + std::min(first + 32, products.size()));
+    terms.push_back(sum);
+    int exponent = -1000;
+    for (const double term : terms)
+      if (term != 0) exponent = std::max(exponent, std::ilogb(term));
+    sum = 0;
+    for (const double term : terms) sum += truncated(term, exponent);
+    if (sum != 0) sum = truncated(sum, std::ilogb(sum));
+  }
+  return sum;
+}
+
+TEST(Bound, InFp8IsThatOfSumsOfFourteenBitsWithinTheColumnsThatAreNotPromoted) {
+  constexpr std::int64_t kRow = 2048, kChunk = 128;
+  KernelInfo alone, promoted;
+  alone.accumulation = promoted.accumulation = Accumulation::fp32_tensor_core;
+  promoted.promoted_columns = kChunk;
+  constexpr Precision kFp8 = Precision::fp8_e4m3;
+  EXPECT_EQ(sum_bits(alone, kFp8), 14);
+  EXPECT_EQ(sum_bits(promoted, kFp8), 24);
+  EXPECT_EQ(sum_bits({}, kFp8), 24);
+  const ErrorBound of_all = error_bound(alone, kFp8, ElementType::f32);
+  const ErrorBound of_chunks = error_bound(promoted, kFp8, ElementType::f32);
+  const ErrorBound of_fmas = error_bound({}, kFp8, ElementType::f32);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<double> products;
+    double exact = 0, magnitude = 0, in_chunks = 0;
+    for (std::int64_t k = 0; k < kRow; ++k) {
+      const double product =
+          std::abs(uniform_in(kFp8, seed, k, 0) * uniform_in(kFp8, seed, k, 1));  // one sign
+      products.push_back(product);
+      exact += product;
+      magnitude += std::abs(product);
+    }
+    for (std::int64_t first = 0; first < kRow; first += kChunk)
+      in_chunks +=
+          sum_of_tensor_cores({products.begin() + first, products.begin() + first + kChunk});
+    const double sum = sum_of_tensor_cores(products);
+    EXPECT_LE(judge(sum, exact, magnitude, kRow, of_all).over_bound, 1);
+    EXPECT_LE(judge(in_chunks, exact, magnitude, kRow, of_chunks).over_bound, 1);
+    EXPECT_GT(judge(sum, exact, magnitude, kRow, of_fmas).over_bound, 1);
+    EXPECT_LT(std::abs(in_chunks - exact), std::abs(sum - exact)) << "what promotion is for";
   }
 }
 

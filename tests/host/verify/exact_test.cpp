@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -41,28 +42,34 @@ TEST(Lattice, NoRowCanPassTwentyFourBits) {
 
 TEST(Lattice, NoRowOfSumsInFp16CanPassElevenBits) {
   for (const std::int64_t row : {1, 41, 42, 511, 512, 2047}) {
-    const Lattice lattice = *make_lattice(1, row, Precision::fp16, ElementType::f16);
+    const Lattice lattice = *make_lattice(1, row, Precision::fp16, 11);
     EXPECT_LT(row * lattice.wide * lattice.narrow, 1 << 11) << row;
   }
-  EXPECT_FALSE(make_lattice(1, 2048, Precision::fp16, ElementType::f16));
+  EXPECT_FALSE(make_lattice(1, 2048, Precision::fp16, 11));
+}
+
+TEST(Lattice, NoChunkOfOneHundredAndTwentyEightColumnsInFp8CanPassFourteenBits) {
+  for (const std::int64_t row : {1, 128, 100'000}) {
+    const Lattice lattice = *make_lattice(1, row, Precision::fp8_e4m3);
+    EXPECT_LT(std::min<std::int64_t>(row, 128) * lattice.wide * lattice.narrow, 1 << 14) << row;
+  }
 }
 
 TEST(Lattice, NoRowInFp64CanPassFiftyThreeBits) {
   for (const std::int64_t row :
        {std::int64_t{1}, std::int64_t{1024}, std::int64_t{10'000'000}, std::int64_t{1} << 40}) {
-    const Lattice lattice = *make_lattice(1, row, Precision::fp64, ElementType::f64);
+    const Lattice lattice = *make_lattice(1, row, Precision::fp64, 53);
     EXPECT_LT(row * lattice.wide * lattice.narrow, std::int64_t{1} << 53) << row;
     EXPECT_LE(lattice.narrow, lattice.wide);
   }
-  EXPECT_EQ(make_lattice(1, 1024, Precision::fp64, ElementType::f64)->wide,
-            (std::int64_t{1} << 42) - 1);
-  EXPECT_FALSE(make_lattice(1, std::int64_t{1} << 53, Precision::fp64, ElementType::f64));
+  EXPECT_EQ(make_lattice(1, 1024, Precision::fp64, 53)->wide, (std::int64_t{1} << 42) - 1);
+  EXPECT_FALSE(make_lattice(1, std::int64_t{1} << 53, Precision::fp64, 53));
 }
 
 // The longest sums of one sign.
 TEST(Lattice, SumsInFp64AreExactAndThoseOfOperandsInFp32AreNot) {
   for (const std::int64_t row : {std::int64_t{1}, std::int64_t{1000}, std::int64_t{1'000'000}}) {
-    const Lattice lattice = *make_lattice(1, row, Precision::fp64, ElementType::f64);
+    const Lattice lattice = *make_lattice(1, row, Precision::fp64, 53);
     double sum = 0, narrowed = 0;
     __int128 exact = 0;  // in units
     for (std::int64_t i = 0; i < row; ++i) {
@@ -78,7 +85,7 @@ TEST(Lattice, SumsInFp64AreExactAndThoseOfOperandsInFp32AreNot) {
 }
 
 TEST(Lattice, OperandsWithValuesInFp64GetThemInFp64) {
-  const Lattice lattice = *make_lattice(1, 2, Precision::fp64, ElementType::f64);
+  const Lattice lattice = *make_lattice(1, 2, Precision::fp64, 53);
   const CsrMatrix a =
       with_lattice_values(CsrMatrix{1, 2, {0, 2}, {0, 1}, {1, 1}, {1, 1}}, {}, lattice);
   ASSERT_EQ(a.values64.size(), 2U);

@@ -59,6 +59,16 @@ TEST_F(Verify, NamesTheWorstElement) {
   EXPECT_EQ(verdict.worst_col, 3);
 }
 
+TEST_F(Verify, ElementsOfAAndBAreTheirValuesTimesTheScales) {
+  a_.scale = 0.5F;
+  b_.scale = 8;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 5; ++j) c(i, j) *= 4;
+  EXPECT_TRUE(check().ok);
+  b_.scale = 7;
+  EXPECT_FALSE(check().ok);
+}
+
 TEST_F(Verify, OfEqualErrorsTheFirstIsReported) {
   for (const auto& [row, col] : {std::pair(0, 1), {0, 4}, {2, 3}})
     c(row, col) = std::numeric_limits<float>::infinity();
