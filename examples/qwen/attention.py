@@ -1,5 +1,5 @@
 """Causal attention with grouped heads: by scaled_dot_product_attention, or of the blocks that a pattern
-keeps, by FlexAttention. q is [tokens x heads x size], k and v have fewer heads; so is the result."""
+keeps, by block_attention of spmmbench or by FlexAttention. q is [tokens x heads x size], k and v have fewer heads; so is the result."""
 
 import functools
 
@@ -7,6 +7,12 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
+
+from spmmbench.torch import AttentionBlocks, block_attention
+
+BLOCK_ATTENTION, FLEX_ATTENTION = "block_attention", "FlexAttention"
+HEAD_SIZE = 128  # that block_attention takes
+HOPPER = (9, 0)  # compute capability that it needs
 
 # Tried in this order: what PyTorch's cuDNN and FlashAttention take, with grouped heads where they do.
 BACKENDS = {
@@ -101,17 +107,27 @@ def _compiled_flex():
     return torch.compile(flex_attention, dynamic=False)
 
 
+def sparse_kernel(sizes, device):
+    """Which attention is taken for blocks; FlexAttention where block_attention cannot be."""
+    on_gpu = torch.device(device).type == "cuda"
+    fits = on_gpu and sizes.head_size == HEAD_SIZE and torch.cuda.get_device_capability() == HOPPER
+    return BLOCK_ATTENTION if fits else FLEX_ATTENTION
+
+
 class Blocks:
-    """The blocks of a pattern. On the CPU, where FlexAttention is not compiled, by a mask in full."""
+    """The blocks of a pattern, by `kernel`. On the CPU, where FlexAttention is not compiled, by a mask in
+    full."""
 
-    def __init__(self, block):
-        self._block = block
+    def __init__(self, block, kernel):
+        self._block, self._own = block, kernel == BLOCK_ATTENTION
 
-    def _multiply(self, q, k, v, mask):
+    def multiply(self, q, k, v, pattern):
+        if self._own:
+            return block_attention(q, k, v, pattern)
         q, k, v = _heads_first(q, k, v)
         # The tiles of FlexAttention must divide the blocks; left out, it takes those tuned for 128.
         tiles = {"BLOCK_M": self._block, "BLOCK_N": self._block} if self._block < 128 else None
-        out = _compiled_flex()(q, k, v, block_mask=mask, enable_gqa=True, kernel_options=tiles)
+        out = _compiled_flex()(q, k, v, block_mask=pattern, enable_gqa=True, kernel_options=tiles)
         return _tokens_first(out)
 
     def _multiply_in_full(self, q, k, v, kept):
@@ -123,26 +139,29 @@ class Blocks:
 class Static(Blocks):
     """A pattern that is known beforehand: [blocks x blocks], or one for each head."""
 
-    def __init__(self, kept, block, device):
-        super().__init__(block)
-        self._kept = torch.as_tensor(kept.reshape(-1, *kept.shape[-2:]), device=device)
-        self._mask = mask_of(self._kept, block)
+    def __init__(self, kept, block, kernel, device):
+        super().__init__(block, kernel)
+        kept = torch.as_tensor(kept, device=device)
+        self._kept = kept.reshape(-1, *kept.shape[-2:])
+        self._pattern = AttentionBlocks(kept, block) if self._own else mask_of(self._kept, block)
 
     def __call__(self, q, k, v, mark):
         if not q.is_cuda:
             return self._multiply_in_full(q, k, v, self._kept)
-        return self._multiply(q, k, v, self._mask)
+        return self.multiply(q, k, v, self._pattern)
 
 
 class Top(Blocks):
     """The blocks with the largest pooled scores, as many in each row as `quota` says."""
 
-    def __init__(self, quota, block, device):
-        super().__init__(block)
+    def __init__(self, quota, block, kernel, device):
+        super().__init__(block, kernel)
         self._quota = torch.as_tensor(quota, device=device)
 
-    def mask(self, order):
-        """The BlockMask of the first blocks of each row of `order`, which top_blocks gives."""
+    def pattern(self, order):
+        """The first blocks of each row of `order`, which top_blocks gives."""
+        if self._own:
+            return AttentionBlocks.of_lists(order, self._quota.expand(order.shape[:2]), self._block)
         counts = (self._quota - 1).expand(1, *order.shape[:2]).int()
         whole = order.roll(-1, -1).int().unsqueeze(0)  # behind the diagonal, which is first
         return block_mask(whole, counts, torch.ones_like(counts), self._block)
@@ -153,6 +172,6 @@ class Top(Blocks):
             kept = order.argsort(-1) < self._quota[:, None]
             mark("find blocks")
             return self._multiply_in_full(q, k, v, kept)
-        mask = self.mask(order)
+        pattern = self.pattern(order)
         mark("find blocks")
-        return self._multiply(q, k, v, mask)
+        return self.multiply(q, k, v, pattern)

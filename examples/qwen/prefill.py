@@ -62,15 +62,21 @@ class Prefill:
             self._weights = model.random_weights(*made)
         self._dense_attention = attention.Dense(args.sizes, args.device, dtype)
         self.dense_attention = self._dense_attention.name
+        self.sparse_attention = attention.sparse_kernel(args.sizes, args.device)
 
     def rows(self):
         """Rows, one after another; weights are pruned behind the modes that need them whole."""
         args = self._args
         dense = self._products(linear.Dense)
         for tokens in args.tokens:
-            for mode in ("dense", "attention"):
-                if mode in args.modes:
-                    yield self._row(tokens, mode, dense)
+            if "dense" in args.modes:
+                yield self._row(tokens, "dense", dense)[0]
+            expected = None
+            if "flex" in args.modes:
+                row, expected = self._row(tokens, "flex", dense)
+                yield row
+            if "attention" in args.modes:
+                yield self._row(tokens, "attention", dense, expected)[0]
         if "pruned" not in args.modes:
             return
         for layer in self._weights.distinct():
@@ -81,10 +87,10 @@ class Prefill:
             row, expected = self._measured(tokens, "pruned", dense)
             yield row
             if "linear" in args.modes:
-                yield self._row(tokens, "linear", blocks, expected)
+                yield self._row(tokens, "linear", blocks, expected)[0]
             if "both" in args.modes:
-                _, expected = self._measured(tokens, "attention", dense)
-                yield self._row(tokens, "both", blocks, expected)
+                _, expected = self._measured(tokens, "flex", dense)
+                yield self._row(tokens, "both", blocks, expected)[0]
 
     def _products(self, kind):
         """For each layer {name: product}."""
@@ -99,9 +105,11 @@ class Prefill:
         if mode not in SPARSE_ATTENTION:
             return self._dense_attention
         kind = attention.Top if args.pattern == patterns.TOP and not args.mask else attention.Static
-        return kind(args.kept[tokens], args.attention_block, args.device)
+        kernel = attention.FLEX_ATTENTION if mode == "flex" else self.sparse_attention
+        return kind(args.kept[tokens], args.attention_block, kernel, args.device)
 
     def _row(self, tokens, mode, products, expected=None):
+        """(a row, logits), these compared with `expected` ones."""
         row, logits = self._measured(tokens, mode, products)
         if expected is not None:
             difference = float((logits - expected).abs().max())
@@ -113,7 +121,7 @@ class Prefill:
                 row["reason"] = f"logits differ by {difference:.2g}, at most {allowed:.2g} are allowed"
         elif not logits.isfinite().all():
             row |= {"status": "wrong", "reason": "logits are not finite"}
-        return row
+        return row, logits
 
     def _measured(self, tokens, mode, products):
         """(a row, logits)."""

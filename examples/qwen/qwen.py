@@ -9,9 +9,9 @@ block-sparse weights and attention (the set-up of AsyncSparse).
   report.py qwen.json --figure qwen                         tables, and qwen.svg and qwen.png, of it
 
 Modes: `dense` (cuBLAS, and cuDNN or FlashAttention), `linear` (weights pruned to blocks, multiplied by
-async_bcsr), `attention` (block-sparse, by FlexAttention), `both`; and with linear `pruned`, which is
-`dense` with the zeros of `linear`. Logits of `linear` and `both` are compared with those of dense
-weights with the same zeros. That checks the products; it says nothing about what pruning does to a
+async_bcsr), `attention` (block-sparse, by block_attention), `flex` (the same by FlexAttention), `both`;
+and with linear `pruned`, which is `dense` with the zeros of `linear`. Logits of `attention`, `linear`
+and `both` are compared with those of FlexAttention and dense weights with the same zeros. That checks the products; it says nothing about what pruning does to a
 model. Weights are random, of an untrained model, unless --checkpoint names a folder.
 
 On a GPU a pass is one CUDA graph, with an event behind each operation.
@@ -163,7 +163,8 @@ def revision():
         return "unknown"
 
 
-def context(args, device_name, attention, torch_version):
+def context(args, device_name, attentions, torch_version):
+    """`attentions`: names of the dense and the block-sparse one."""
     return {
         "device": {"name": device_name},
         "started_utc": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -178,7 +179,8 @@ def context(args, device_name, attention, torch_version):
             "weights": "checkpoint" if args.checkpoint else "random",
             "block": args.block,
             "zeros": args.zeros,
-            "dense_attention": attention,
+            "dense_attention": attentions[0],
+            "sparse_attention": attentions[1],
             "pattern": args.mask.name if args.mask else args.pattern,
             "attention_block": args.attention_block,
             "attention_zeros": {tokens: patterns.share_of_zeros(kept) for tokens, kept in args.kept.items()},
@@ -216,7 +218,8 @@ def measure(args):
         spmmbench.load()
         prefill = Prefill(args)
         name = torch.cuda.get_device_name() if args.device == "cuda" else "CPU"
-        told = context(args, name, prefill.dense_attention, torch.__version__)
+        attentions = (prefill.dense_attention, prefill.sparse_attention)
+        told = context(args, name, attentions, torch.__version__)
         document = {"context": told, "rows": []}
         for row in prefill.rows():
             document["rows"].append(row)

@@ -36,8 +36,8 @@ def said(document):
     text += f"Weights: {told['weights']}"
     text += ", one layer's for all" if told["shared_weights"] else ""
     text += f", {told['zeros']:.0%} zeros in blocks of {told['block']} x {told['block']}. "
-    text += f"Dense attention: {told['dense_attention']}; sparse: {told['pattern']} blocks of "
-    text += f"{told['attention_block']} x {told['attention_block']}"
+    text += f"Dense attention: {told['dense_attention']}; sparse: {told['sparse_attention']}, "
+    text += f"{told['pattern']} blocks of {told['attention_block']} x {told['attention_block']}"
     if zeros := told["attention_zeros"]:
         text += f", {', '.join(sorted({f'{share:.1%}' for share in zeros.values()}))} zeros"
     if told["measured_layers"] < told["layers"]:

@@ -2,15 +2,16 @@
 
 import statistics
 
-MODES = ("dense", "attention", "pruned", "linear", "both")  # in the order in which they are measured
-SPARSE_LINEAR, SPARSE_ATTENTION = ("linear", "both"), ("attention", "both")
+MODES = ("dense", "flex", "attention", "pruned", "linear", "both")  # in the order in which they are measured
+SPARSE_LINEAR, SPARSE_ATTENTION = ("linear", "both"), ("flex", "attention", "both")
 LINEAR = ("qkv", "o", "gate_up", "down")
 OPERATIONS = (
     "embedding", "norm", "qkv", "rotary", "find blocks", "attention", "o", "gate_up", "swiglu", "down", "logits",
 )  # fmt: skip
 AROUND = ("embedding", "logits")  # in no layer
-# How far logits may part from those of dense weights with the same zeros, over the largest logit: what
-# rounding does in 28 layers, with room. A wrong product changes them by as much as they are.
+# How far logits may part from those of dense weights with the same zeros and FlexAttention, over the
+# largest logit: what rounding does in 28 layers, with room. A wrong product changes them by as much as
+# they are.
 LARGEST_DIFFERENCE = {"fp16": 0.05, "bf16": 0.3}
 
 

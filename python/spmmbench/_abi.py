@@ -1,10 +1,11 @@
-"""include/spmmbench/plugin.h and measure.h for ctypes: the same structs, fields and values. The headers
+"""include/spmmbench/plugin.h, measure.h and attention.h for ctypes: the same structs, fields and values. The headers
 say what each of them means; tests/python/test_abi.py compares sizes and offsets."""
 
 import ctypes as c
 
 ABI_VERSION = 2
 MEASURE_VERSION = 1
+ATTENTION_VERSION = 1
 
 OK, UNSUPPORTED, INVALID, OUT_OF_MEMORY, DEVICE_LOST, FAILED = range(6)
 HOST, CUDA = 0, 1
@@ -275,5 +276,39 @@ class Measure(Sized):
             c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Product), c.POINTER(c.c_char_p)),
         ),
         ("close", c.CFUNCTYPE(None, c.c_void_p)),
+        ("last_error", LastError),
+    ]
+
+
+class Heads(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("token", c.c_int64), ("head", c.c_int64)]
+
+
+class AttentionCall(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("type", c.c_int32),
+        ("head_size", c.c_int32),
+        ("heads", c.c_int32),
+        ("key_heads", c.c_int32),
+        ("tokens", c.c_int64),
+        ("scale", c.c_double),
+        ("q", Heads),
+        ("k", Heads),
+        ("v", Heads),
+        ("out", Heads),
+        ("block", c.c_int32),
+        ("of_heads", c.c_int32),
+        ("counts", c.c_void_p),
+        ("columns", c.c_void_p),
+        ("pitch", c.c_int64),
+    ]
+
+
+class Attention(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("version", c.c_uint32),
+        ("attend", c.CFUNCTYPE(_Status, c.POINTER(AttentionCall), c.c_void_p)),
         ("last_error", LastError),
     ]

@@ -240,25 +240,35 @@ class Library:
         """Raises what a status of this library stands for, with the library's message."""
         _check(status, self.last_error)
 
+    def _entry(self, name, struct, version, header):
+        """The functions of another header. Raises LibraryNotFound where the library has none."""
+        try:
+            entry = getattr(self._handle, name)
+        except AttributeError:
+            raise LibraryNotFound(f"{self.path} does not export {name}") from None
+        entry.argtypes, entry.restype = [ctypes.c_uint32], ctypes.POINTER(struct)
+        table = entry(version)
+        if not table:
+            raise LibraryNotFound(f"{self.path} does not speak version {version} of {header}")
+        _require_size(table.contents, self.path, name)
+        return table.contents
+
     @functools.cached_property
     def measure(self):
-        """The functions of measure.h. Raises LibraryNotFound where the library has none."""
-        try:
-            entry = self._handle.spmmbench_measuring
-        except AttributeError:
-            raise LibraryNotFound(f"{self.path} does not export spmmbench_measuring") from None
-        entry.argtypes, entry.restype = [ctypes.c_uint32], ctypes.POINTER(abi.Measure)
-        table = entry(abi.MEASURE_VERSION)
-        if not table:
-            raise LibraryNotFound(
-                f"{self.path} does not speak version {abi.MEASURE_VERSION} of measure.h"
-            )
-        _require_size(table.contents, self.path, "spmmbench_measure")
-        return table.contents
+        """The functions of measure.h."""
+        return self._entry("spmmbench_measuring", abi.Measure, abi.MEASURE_VERSION, "measure.h")
+
+    @functools.cached_property
+    def attention(self):
+        """The functions of attention.h."""
+        return self._entry("spmmbench_attending", abi.Attention, abi.ATTENTION_VERSION, "attention.h")
 
     def check_measure(self, status):
         """The same for a function of `measure`."""
         _check(status, self.measure.last_error)
+
+    def check_attention(self, status):
+        _check(status, self.attention.last_error)
 
     def kernel(self, name):
         if name not in self.kernels:

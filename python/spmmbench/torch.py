@@ -12,6 +12,10 @@ In a job of torch.distributed, DistributedMatrix divides A, X and C by rows amon
 
     a = DistributedMatrix(adjacency, precision="fp16")
     y = a @ x[a.rows_of_x]                          # this rank's rows of A x
+
+Attention over the blocks of keys that a pattern keeps, without gradients:
+
+    y = block_attention(q, k, v, AttentionBlocks(kept, 128))
 """
 
 import weakref
@@ -20,10 +24,11 @@ import torch
 import torch.distributed
 
 from . import _dense, _sparse
+from ._attention import AttentionBlocks, block_attention
 from ._plan import Prepared
 from .errors import InvalidArgument
 
-__all__ = ["DistributedMatrix", "SparseMatrix"]
+__all__ = ["AttentionBlocks", "DistributedMatrix", "SparseMatrix", "block_attention"]
 
 _DTYPE_OF = {
     "fp32": torch.float32,

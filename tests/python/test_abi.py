@@ -1,4 +1,4 @@
-"""The ctypes structs of the package are the structs of plugin.h and measure.h."""
+"""The ctypes structs of the package are the structs of the headers of the C interface."""
 
 import ctypes
 import pathlib
@@ -20,6 +20,7 @@ if COMPILER is None:
 import spmmbench  # noqa: E402
 from spmmbench import _abi  # noqa: E402
 
+HEADERS = ("plugin", "measure", "attention")
 STRUCTS = {
     "spmmbench_csr": _abi.Csr,
     "spmmbench_dense": _abi.Dense,
@@ -34,17 +35,21 @@ STRUCTS = {
     "spmmbench_case": _abi.Case,
     "spmmbench_product": _abi.Product,
     "spmmbench_measure": _abi.Measure,
+    "spmmbench_heads": _abi.Heads,
+    "spmmbench_attention_call": _abi.AttentionCall,
+    "spmmbench_attention": _abi.Attention,
 }
 VALUES = (
     "OK UNSUPPORTED INVALID OUT_OF_MEMORY DEVICE_LOST FAILED HOST CUDA F32 F16 BF16 I32 I64 "
     "ROW_MAJOR COL_MAJOR SUMS_FP32 SUMS_TENSOR_CORE SUMS_FP16 BINARY_A SQUARE_ONLY ADDS_TO_C "
-    "IGNORES_STREAM KEEPS_A ROW_IDS VENDOR PACKED_ROWS TUNES TRANSPOSED ABI_VERSION MEASURE_VERSION"
+    "IGNORES_STREAM KEEPS_A ROW_IDS VENDOR PACKED_ROWS TUNES TRANSPOSED ABI_VERSION MEASURE_VERSION "
+    "ATTENTION_VERSION"
 ).split()
 
 
 def from_compiler():
     """{"struct" or "struct.field": (size or offset), "VALUE": value} as a C compiler sees them."""
-    lines = ["#include <stdio.h>", '#include "spmmbench/measure.h"', "int main(void) {"]
+    lines = ["#include <stdio.h>", *map('#include "spmmbench/{}.h"'.format, HEADERS), "int main(void) {"]
     for name, struct in STRUCTS.items():
         lines.append(f'printf("{name} %zu\\n", sizeof(struct {name}));')
         for field, *_ in struct._fields_:
@@ -89,7 +94,7 @@ class Abi(unittest.TestCase):
         self.assertIn(f"version: {wanted}\n", (SOURCE / "CITATION.cff").read_text())
 
     def test_every_struct_of_the_header_is_there(self):
-        headers = [(SOURCE / f"include/spmmbench/{x}.h").read_text() for x in ("plugin", "measure")]
+        headers = [(SOURCE / f"include/spmmbench/{x}.h").read_text() for x in HEADERS]
         named = set(re.findall(r"^(?:typedef )?struct (\w+) \{", "".join(headers), re.M))
         self.assertEqual(named, set(STRUCTS))
 

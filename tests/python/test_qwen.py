@@ -35,7 +35,7 @@ except ImportError:
 
 NEEDS_TORCH = unittest.skipIf(torch is None, "torch is not installed")
 NEEDS_SAFETENSORS = unittest.skipIf(safetensors is None, "safetensors is not installed")
-TINY = sizes.Sizes(256, 2, 4, 2, 384, 500, 1e-6, 1e6)
+TINY = sizes.Sizes(512, 2, 4, 2, 384, 500, 1e-6, 1e6)
 TOKENS, BLOCK = 256, 64
 DEVICES = ["cpu", "cuda"] if torch and torch.cuda.is_available() else ["cpu"]
 
@@ -160,7 +160,7 @@ class Refusals(Folder):
     def test_a_config_that_does_not_fit_is_told_in_one_line(self):
         for change, words in (
             ({"hidden_size": 250}, "hidden_size 250, 4 heads and 2 key-value heads do not fit"),
-            ({"intermediate_size": 400}, "--block 64: gate_up of 800 x 256 is not made of such blocks"),
+            ({"intermediate_size": 400}, "--block 64: gate_up of 800 x 512 is not made of such blocks"),
             ({"vocab_size": "many"}, "no config.json of a model"),
             ({"vocab_size": 0}, "every size is above 0"),
         ):
@@ -207,7 +207,7 @@ class Refusals(Folder):
             next(s for s in shards if bias in s)[bias] = np.zeros(7, np.float16)
 
         self.refused(f"has no {bias} and 1 more tensors", "--checkpoint", self.checkpoint(without))
-        self.refused(f"{bias} is (7,); (128,) is wanted", "--checkpoint", self.checkpoint(reshaped))
+        self.refused(f"{bias} is (7,); (256,) is wanted", "--checkpoint", self.checkpoint(reshaped))
         (self.checkpoint() / "1.safetensors").write_bytes(b"no shard")
         self.refused("1.safetensors: ", "--checkpoint", self.folder)
         (self.folder / "1.safetensors").unlink()
@@ -229,7 +229,7 @@ class Report(unittest.TestCase):
             sizes=TINY, layers=1, shared_weights=True, checkpoint=None, block=64, zeros=0.9, mask=None, seed=1,
             pattern="random", attention_block=64, kept={256: patterns.causal(4)},
         )  # fmt: skip
-        document = {"context": qwen.context(args, "GPU", "cuDNN", "2.11"), "rows": []}
+        document = {"context": qwen.context(args, "GPU", ("cuDNN", "FlexAttention"), "2.11"), "rows": []}
         for mode, ms in (("dense", 8.0), ("both", 2.0)):
             made = rows.totals([[(0, "attention", ms), (0, "o", ms)]], 2, 1)
             made["metrics"]["logits_difference"] = 0.5
@@ -336,7 +336,7 @@ class Decoder(Folder):
             told |= safetensors.numpy.load_file(shard)
         layer, name = weights.layers[1], "model.layers.1"
         np.testing.assert_array_equal(layer.linear["gate_up"][384:], told[f"{name}.mlp.up_proj.weight"])
-        np.testing.assert_array_equal(layer.bias[-128:], told[f"{name}.self_attn.v_proj.bias"])
+        np.testing.assert_array_equal(layer.bias[-256:], told[f"{name}.self_attn.v_proj.bias"])
         np.testing.assert_array_equal(weights.head, told["lm_head.weight"])
 
     def test_the_program_writes_what_the_scripts_read(self):
@@ -359,8 +359,15 @@ class Decoder(Folder):
 class Attention(unittest.TestCase):
     def setUp(self):
         random = torch.Generator().manual_seed(2)
-        shapes = ((TOKENS, 4, 64), (TOKENS, 2, 64), (TOKENS, 2, 64))
+        shapes = ((TOKENS, 4, 128), (TOKENS, 2, 128), (TOKENS, 2, 128))
         self.qkv = [torch.randn(shape, generator=random).half() for shape in shapes]
+
+    def kernels(self):
+        """(device, kernel that attends there)."""
+        import attention
+
+        own = {attention.sparse_kernel(TINY, device): device for device in DEVICES}
+        return [*((device, attention.FLEX_ATTENTION) for device in DEVICES), *((d, k) for k, d in own.items())]
 
     def close(self, got, kept):
         whole = kept.repeat_interleave(BLOCK, -2).repeat_interleave(BLOCK, -1).tril()
@@ -374,8 +381,8 @@ class Attention(unittest.TestCase):
         alone[2, 2], alone[2, 1] = False, True  # a row without its diagonal
         heads = np.stack([patterns.random(4, 0.3, seed) for seed in range(4)])
         for kept in (patterns.causal(4), alone, heads):
-            for device in DEVICES:
-                attend = attention.Static(kept, BLOCK, device)
+            for device, kernel in self.kernels():
+                attend = attention.Static(kept, BLOCK, kernel, device)
                 got = attend(*(x.to(device) for x in self.qkv), None)
                 self.close(got, torch.as_tensor(kept.reshape(-1, 4, 4)))
 
@@ -392,7 +399,7 @@ class Attention(unittest.TestCase):
         import attention
 
         q, k, _ = self.qkv
-        means = [x.float().reshape(4, BLOCK, -1, 64).mean(1) for x in (q, k)]
+        means = [x.float().reshape(4, BLOCK, -1, 128).mean(1) for x in (q, k)]
         quota = patterns.quota(4, 0.5)
         kept = np.zeros((4, 4, 4), bool)
         for head, row in np.ndindex(4, 4):
@@ -400,11 +407,11 @@ class Attention(unittest.TestCase):
             best = sorted(range(row), key=lambda column: -scores[column])[: quota[row] - 1]
             kept[head, row, [row, *best]] = True
         order = attention.top_blocks(q, k, BLOCK)
-        mask = attention.Top(quota, BLOCK, "cpu").mask(order)
+        mask = attention.Top(quota, BLOCK, attention.FLEX_ATTENTION, "cpu").pattern(order)
         np.testing.assert_array_equal(mask.to_dense()[0].bool(), kept)
-        for device in DEVICES:
+        for device, kernel in self.kernels():
             marks = []
-            attend = attention.Top(quota, BLOCK, device)
+            attend = attention.Top(quota, BLOCK, kernel, device)
             got = attend(*(x.to(device) for x in self.qkv), marks.append)
             self.assertEqual(marks, ["find blocks"])
             self.close(got, torch.as_tensor(kept))
