@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,13 +39,31 @@ std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
 
 std::uint64_t cuda_checksum(const DenseView& view, Device& device);  // verify/reference.hpp
 
-// At most 128 bytes, and where they belong in a device's memory.
+inline constexpr std::size_t kPieceBytes = 128;
+// At most kPieceBytes, and where they belong in a device's memory.
 struct Piece {
   unsigned char* at;
   std::span<const unsigned char> bytes;
 };
-// Enqueues writing the pieces, one after the other.
-void cuda_write(std::span<const Piece> pieces, Device& device);
+// Enqueues writing the pieces, one after the other. They are written `after_us` microseconds later
+// at the earliest, and a kernel that starts before its predecessor has ended (programmatic
+// dependent launch) starts before that.
+void cuda_write(std::span<const Piece> pieces, Device& device, double after_us = 0);
+
+// What lies in a device's memory at at most 16 places, kPieceBytes from each on, one behind the
+// other. It is read at once when what has been enqueued is done. `scratch` has room for it there.
+std::vector<unsigned char> cuda_read(std::span<const unsigned char* const> places,
+                                     const Buffer& scratch, Device& device);
+
+// Records `count` launches as a CUDA graph. The function that is returned launches the first of
+// them, as many as it is told, and returns the time between the events around them, in
+// microseconds. Null where launches do something that a capture forbids.
+//
+// GraphKind::in_order: null too where a launch does not depend on all of the one before, or
+// allocates memory. A launch cannot tell whether others follow it in the same graph.
+enum class GraphKind { any, in_order };
+using Replay = std::function<double(int launches)>;
+Replay cuda_record(const std::function<void()>& launch, int count, GraphKind kind, Device& device);
 
 // NVTX range and profiler bracket of the one profiled launch; no-ops without CUDA.
 void profiler_start(const std::string& range, const std::string& inner_range);

@@ -133,6 +133,7 @@ class CudaDevice final : public Device {
     SPMMBENCH_CUDA(cudaStreamCreate(&stream_));
     SPMMBENCH_CUDA(cudaEventCreate(&start_));
     SPMMBENCH_CUDA(cudaEventCreate(&stop_));
+    SPMMBENCH_CUDA_NOEXCEPT(cudaDeviceGetLimit(&reserved_cache_, cudaLimitPersistingL2CacheSize));
   }
 
   ~CudaDevice() override {
@@ -206,11 +207,9 @@ class CudaDevice final : public Device {
   }
 
   std::function<double()> record(std::function<void()> launch, int count) override {
-    const std::shared_ptr<CUgraphExec_st> graph = capture(launch, count);
-    if (!graph) return Device::record(std::move(launch), count);
-    return [this, graph] {
-      return between_events([&] { SPMMBENCH_CUDA(cudaGraphLaunch(graph.get(), stream_)); }, 1);
-    };
+    const Replay replay = cuda_record(launch, count, GraphKind::any, *this);
+    if (!replay) return Device::record(std::move(launch), count);
+    return [replay, count] { return replay(count); };
   }
   void flush_cache() override {
     // Reading evicts as well as writing does and leaves clean lines, so that the timed launch does
@@ -230,9 +229,12 @@ class CudaDevice final : public Device {
 
   void unreserve_cache() override {
     // Refused where there is no such share, as on a MIG slice.
-    if (cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0) != cudaSuccess ||
-        cudaCtxResetPersistingL2Cache() != cudaSuccess)
-      (void)cudaGetLastError();
+    std::size_t share = reserved_cache_;
+    bool done = cudaDeviceGetLimit(&share, cudaLimitPersistingL2CacheSize) == cudaSuccess;
+    if (share != reserved_cache_)
+      done &= cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, reserved_cache_) == cudaSuccess;
+    done &= cudaCtxResetPersistingL2Cache() == cudaSuccess;
+    if (!done) (void)cudaGetLastError();
   }
 
   double copy_bytes_per_second() override {
@@ -305,26 +307,6 @@ class CudaDevice final : public Device {
     return milliseconds * 1e3;
   }
 
-  // Null when the launches do something that a capture forbids.
-  std::shared_ptr<CUgraphExec_st> capture(const std::function<void()>& launch, int count) {
-    SPMMBENCH_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-    bool captured = true;
-    try {
-      for (int i = 0; i < count; ++i) launch();
-    } catch (const std::exception&) {
-      captured = false;
-    }
-    cudaGraph_t graph = nullptr;
-    captured &= cudaStreamEndCapture(stream_, &graph) == cudaSuccess && graph != nullptr;
-    cudaGraphExec_t executable = nullptr;
-    captured &= captured && cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess;
-    if (graph != nullptr) SPMMBENCH_CUDA_NOEXCEPT(cudaGraphDestroy(graph));
-    (void)cudaGetLastError();  // a forbidden call inside a capture is no fault of the device
-    if (!captured) return nullptr;
-    return {executable,
-            [](cudaGraphExec_t graph) { SPMMBENCH_CUDA_NOEXCEPT(cudaGraphExecDestroy(graph)); }};
-  }
-
   double measure_copy() {
     constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
     constexpr int kRepetitions = 9;
@@ -346,6 +328,7 @@ class CudaDevice final : public Device {
   cudaEvent_t start_ = nullptr;
   cudaEvent_t stop_ = nullptr;
   Buffer flush_buffer_;
+  std::size_t reserved_cache_ = 0;  // for lines that persist, as the driver has it
   std::uint64_t bytes_to_host_ = 0;
   double copy_bytes_per_second_ = 0;
 };

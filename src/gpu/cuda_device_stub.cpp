@@ -22,7 +22,18 @@ std::uint64_t cuda_checksum(const DenseView&, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 
-void cuda_write(std::span<const Piece>, Device&) { throw DeviceError("built without CUDA", false); }
+void cuda_write(std::span<const Piece>, Device&, double) {
+  throw DeviceError("built without CUDA", false);
+}
+
+std::vector<unsigned char> cuda_read(std::span<const unsigned char* const>, const Buffer&,
+                                     Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+Replay cuda_record(const std::function<void()>&, int, GraphKind, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
 
 double measure_gather(Device&) { throw DeviceError("built without CUDA", false); }
 double measure_tensor_cores(Device&) { throw DeviceError("built without CUDA", false); }

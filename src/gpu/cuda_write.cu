@@ -1,11 +1,13 @@
-// A few bytes from the host at several places of a CUDA device's memory, in one launch that nothing
-// waits for. They travel as the kernel's arguments.
+// A few bytes at several places of a CUDA device's memory: written in one launch that nothing waits
+// for, whose arguments they are, or read.
 
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cuda/std/chrono>
 
 #include "gpu/backend.hpp"
 #include "gpu/cuda_check.hpp"
@@ -13,13 +15,12 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::size_t kBytes = 128;  // of a piece
 constexpr std::size_t kPieces = 16;  // of a launch, whose arguments have at most 4 KiB
 
 struct Bytes {
   unsigned char* at = nullptr;
   unsigned count = 0;
-  std::array<unsigned char, kBytes> bytes{};
+  std::array<unsigned char, kPieceBytes> bytes{};
 };
 
 struct Pieces {
@@ -27,8 +28,20 @@ struct Pieces {
   std::array<Bytes, kPieces> all{};
 };
 
-__global__ void __launch_bounds__(kBytes)
-    write_pieces_kernel(const __grid_constant__ Pieces pieces) {
+__device__ std::int64_t now_ns() {
+  return cuda::std::chrono::duration_cast<cuda::std::chrono::nanoseconds>(
+             cuda::std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+__global__ void __launch_bounds__(kPieceBytes)
+    write_pieces_kernel(const __grid_constant__ Pieces pieces, std::int64_t after_ns) {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+  const std::int64_t start = now_ns();
+  while (now_ns() - start < after_ns) {
+  }
   for (unsigned i = 0; i < pieces.count; ++i) {
     const Bytes& piece = pieces.all[i];
     if (threadIdx.x < piece.count) piece.at[threadIdx.x] = piece.bytes[threadIdx.x];
@@ -36,9 +49,19 @@ __global__ void __launch_bounds__(kBytes)
   }
 }
 
+struct Places {
+  std::array<const unsigned char*, kPieces> at{};
+};
+
+// One block for each place.
+__global__ void __launch_bounds__(kPieceBytes)
+    read_pieces_kernel(const __grid_constant__ Places places, unsigned char* to) {
+  to[blockIdx.x * kPieceBytes + threadIdx.x] = places.at[blockIdx.x][threadIdx.x];
+}
+
 }  // namespace
 
-void cuda_write(std::span<const Piece> pieces, Device& device) {
+void cuda_write(std::span<const Piece> pieces, Device& device, double after_us) {
   while (!pieces.empty()) {
     const std::span<const Piece> now = pieces.first(std::min(pieces.size(), kPieces));
     Pieces launched;
@@ -48,11 +71,26 @@ void cuda_write(std::span<const Piece> pieces, Device& device) {
       bytes.count = static_cast<unsigned>(piece.bytes.size());
       std::ranges::copy(piece.bytes, bytes.bytes.begin());
     }
-    write_pieces_kernel<<<1, kBytes, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
-        launched);
+    write_pieces_kernel<<<1, kPieceBytes, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
+        launched, static_cast<std::int64_t>(after_us * 1e3));
+    after_us = 0;
     SPMMBENCH_CUDA_LAUNCHED();
     pieces = pieces.subspan(now.size());
   }
+}
+
+std::vector<unsigned char> cuda_read(std::span<const unsigned char* const> places,
+                                     const Buffer& scratch, Device& device) {
+  std::vector<unsigned char> bytes(places.size() * kPieceBytes);
+  if (places.empty()) return bytes;
+  Places launched;
+  std::ranges::copy(places, launched.at.begin());
+  read_pieces_kernel<<<static_cast<unsigned>(places.size()), kPieceBytes, 0,
+                       static_cast<cudaStream_t>(device.stream().handle)>>>(
+      launched, scratch.as<unsigned char>());
+  SPMMBENCH_CUDA_LAUNCHED();
+  device.download(bytes.data(), scratch.data(), bytes.size());
+  return bytes;
 }
 
 }  // namespace spmmbench

@@ -26,7 +26,7 @@ namespace {
 // fits in the cache next to its cores. Infinity where there is no cache, or no memory for one.
 double fastest_writes(Device& device) {
   constexpr std::size_t kMostBytes = std::size_t{16} << 10;  // of the cache of a processor's core
-  constexpr int kTries = 5, kFills = 64;
+  constexpr int kTries = 3, kFills = 16;
   const bool on_host = device.info().kind == DeviceKind::host;
   const std::size_t bytes = on_host ? kMostBytes : device.info().l2_bytes / 4;
   if (bytes == 0 || bytes > device.free_bytes()) return std::numeric_limits<double>::infinity();
@@ -50,8 +50,7 @@ double most_flops(Device& device) {
 }
 
 // Why no launch takes so little time; empty where one may.
-std::string why_impossible(const CaseInput& input, double us) {
-  const LeastTimes least = least_times(input);
+std::string why_impossible(const LeastTimes& least, double us) {
   if (us < least.writing_us)
     return fmt::format("takes {:.3g} us, and writing C alone takes {:.3g} us", us,
                        least.writing_us);
@@ -78,9 +77,11 @@ Timing take_steadily(Device& device, ResultRow& row, const std::function<Timing(
 std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimits& limits,
                                         const LaunchAt& launch, SpotChecks& checks,
                                         ResultRow& row) {
-  // A batch that ends early shows what a launch in the middle of others does. On the average so
-  // many of the samples are followed by one, and at least so many in all.
-  constexpr int kSamplesForAShortBatch = 4, kFewestShortBatches = 8;
+  // The first launches of a batch, launched once more, show what a launch in the middle of others
+  // does. On the average so many of the samples are followed by some, and at least so many in all.
+  constexpr int kSamplesForACheck = 4, kFewestChecks = 8;
+  constexpr int kLateBatches = 3;  // a launch that does not wait for the others shows in each
+  constexpr double kLateUs = 20;   // several times what it takes to start a kernel
   Device& device = *input.device;
   const KernelInfo& info = input.choice->kernel->info();
   const SamplerOptions sampler{.by_host_clock = info.ignores_stream};
@@ -91,33 +92,69 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     take_c(input);
     poison(input.operands->c, info, device);
   };
-  const auto look = [&] {
+  const auto look = [&](const char* what = "a timed launch") {
     take_c(input);
-    checks.after();
+    checks.after(what);
   };
-  const auto launch_short_batch = [&](int most) {
-    const int count = checks.length_up_to(most);
+  const char* const kLate = "a launch after a late change of B";
+  const auto launch_first = [&](const Batch& batch) {
+    const int count = checks.length_up_to(batch.launches);
     checks.before(count);
-    launch_batch(device, launch, count, sampler);
+    batch.first(count);
     look();
   };
-  bool poisoned = false;
-  int short_batches = 0;
+  // B changes between the launches, and so late that one which does not wait for those before it
+  // has the values that were there.
+  const auto write_late = [&](double us) {
+    checks.write_changes(us);
+    if (info.ignores_stream) device.synchronize();
+  };
+  const auto launch_late_batch = [&](int most) {
+    const int count = checks.length_up_to(most);
+    const double us = std::max(kLateUs, sampler.sample_us / most);
+    checks.before(count, false);
+    const LaunchAt launch_late = [&](int at) {
+      if (at == count - 1) write_late(us);
+      launch(at);
+    };
+    launch_batch(device, launch_late, count, sampler);
+    look(kLate);
+  };
+  const auto launch_alone = [&] {  // not as a graph
+    poison_c();
+    checks.before(1, false);
+    write_late(kLateUs);
+    launch(0);
+    look(kLate);
+  };
+  bool poisoned = false, right = true;
+  int checked = 0;
   const AroundSample around_hot = {
       .before =
           [&](int launches) {
             poll_interrupt();
-            if (!poisoned) poison_c();
+            if (!poisoned) {
+              poison_c();
+              device.unreserve_cache();
+            }
             poisoned = true;
-            device.unreserve_cache();
             checks.before(launches);
           },
       .after =
-          [&](int launches) {
+          [&](const Batch& batch) {
             look();
-            if (launches == 1 || !checks.one_in(kSamplesForAShortBatch)) return;
-            launch_short_batch(launches);
-            ++short_batches;
+            if (batch.launches == 1 || !checks.one_in(kSamplesForACheck)) return;
+            launch_first(batch);
+            ++checked;
+          },
+      .end =
+          [&](const Batch& batch) {
+            for (; batch.launches > 1 && checked < kFewestChecks; ++checked) launch_first(batch);
+            // The last has the B of the reference in its last launch.
+            checks.restore();
+            batch.first(1 + (batch.launches - 1) / checks.views() * checks.views());
+            take_c(input);
+            right = right && verify(input, row);
           }};
   const Preemptions preemptions;
   Times times;
@@ -126,36 +163,45 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     return sample_hot(device, launch, limits, sampler, around_hot);
   });
   if (device.info().kind == DeviceKind::host) row.metrics["preemptions_per_s"] = preemptions.rate();
+  if (!right) return std::nullopt;
   const int batch = times.hot.launches_per_sample;
-  for (; batch > 1 && short_batches < kFewestShortBatches; ++short_batches)
-    launch_short_batch(batch);
-  // The last batch of all has the B of the reference in its last launch.
-  checks.restore();
-  launch_batch(device, launch, 1 + (batch - 1) / checks.views() * checks.views(), sampler);
-  take_c(input);
-  if (!verify(input, row)) return std::nullopt;
+  for (int i = 0; batch > 1 && i < kLateBatches; ++i) launch_late_batch(batch);
 
-  const AroundSample around_cold = {.before =
-                                        [&](int launches) {
-                                          poll_interrupt();
-                                          poison_c();
-                                          device.unreserve_cache();
-                                          checks.before(launches);
-                                        },
-                                    .after = [&](int) { look(); }};
+  int alone = 0;
+  const AroundSample around_cold = {
+      .before =
+          [&](int launches) {
+            poll_interrupt();
+            device.wait_idle();  // what goes on reading would undo the flush
+            poison_c();
+            device.unreserve_cache();
+            checks.before(launches);
+          },
+      .after =
+          [&](const Batch&) {
+            look();
+            if (!checks.one_in(kSamplesForACheck)) return;
+            launch_alone();
+            ++alone;
+          },
+      .end =
+          [&](const Batch& single) {
+            for (; alone < kFewestChecks; ++alone) launch_alone();
+            checks.restore();
+            poison_c();
+            device.flush_cache();
+            single.first(1);
+            take_c(input);
+            right = right && verify(input, row);
+          }};
   times.cold = take_steadily(
       device, row, [&] { return sample_cold(device, launch, limits, sampler, around_cold); });
-  checks.restore();
-  poison_c();
-  device.flush_cache();
-  launch_batch(device, launch, 1, sampler);
-  take_c(input);
-  if (!verify(input, row)) return std::nullopt;
+  if (!right) return std::nullopt;
   // The C that the timed launches left shows that one of them worked, not that each did.
   const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };
-  const bool right = launches_stay_right(device, info, input.operands->c,
-                                         launch_and_take(input, [&] { launch(0); }), check);
-  return right ? std::optional(std::move(times)) : std::nullopt;
+  const bool stays_right = launches_stay_right(device, info, input.operands->c,
+                                               launch_and_take(input, [&] { launch(0); }), check);
+  return stays_right ? std::optional(std::move(times)) : std::nullopt;
 }
 
 // What the plan needs to look at a B that changes counts with every product.
@@ -209,7 +255,9 @@ bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, 
     call_wrong(input, row, wrong.what());
   }
   if (!times) return false;
-  if (const std::string why = why_impossible(input, times->hot.median_us); !why.empty()) {
+  const LeastTimes least = least_times(input);
+  row.metrics["least_us"] = std::max(least.writing_us, least.products_us);
+  if (const std::string why = why_impossible(least, times->hot.median_us); !why.empty()) {
     call_wrong(input, row, why);
     return false;
   }

@@ -1,5 +1,8 @@
 #include "measure/preparation.hpp"
 
+#include <chrono>
+#include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "core/contains.hpp"
@@ -28,6 +31,33 @@ struct Preparation {
   }
 };
 
+// Threads of OpenMP that wait for work look as if they had some. Read before any plug-in is loaded.
+const bool kThreadsSpin = [] {
+  const char* const policy = std::getenv("OMP_WAIT_POLICY");
+  const bool active = policy != nullptr && (*policy == 'a' || *policy == 'A');
+  return active || std::getenv("GOMP_SPINCOUNT") != nullptr;
+}();
+
+// What a kernel began and did not wait for, on other streams and in other threads too, is part of
+// its preparation.
+void add_unfinished_work(Device& device, StageTimer& stages) {
+  constexpr double kMostSeconds = 1, kLookSeconds = 1e-3;
+  const bool on_host = device.info().kind == DeviceKind::host;
+  const double start = steady_seconds();
+  device.wait_idle();
+  // Otherwise these threads go on for some 20 ms.
+  const double least_ms = on_host ? kShortPreparationMs : kLeastStallMs;
+  const auto others_work = [&] {
+    const double before = processor_seconds();
+    std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
+    return processor_seconds() - before > kLookSeconds / 2;
+  };
+  while (on_host && !kThreadsSpin && others_work() && steady_seconds() - start < kMostSeconds) {
+  }
+  const double ms = (steady_seconds() - start) * 1e3;
+  if (ms > least_ms) stages.add("unfinished", ms);
+}
+
 // The plan of `made`, for an A that is prepared.
 void bind(const CaseInput& input, Prepared& a, Preparation& made) {
   made.stages = made.a_stages;
@@ -52,6 +82,7 @@ Preparation prepare(const CaseInput& input) {
                                          *input.device, made.a_stages);
   bind(input, *made.a, made);
   made.processor_ms = (processor_seconds() - start) * 1e3;
+  add_unfinished_work(*input.device, made.stages);
   return made;
 }
 
@@ -60,6 +91,7 @@ Preparation prepare_shared(const CaseInput& input) {
   Preparation made;
   made.a_stages = input.prepared->stages;
   bind(input, *input.prepared->kernel_a, made);
+  add_unfinished_work(*input.device, made.stages);
   return made;
 }
 

@@ -21,9 +21,8 @@ namespace {
 
 constexpr int kWatchedRows = 4;        // for each batch
 constexpr std::int64_t kColumns = 16;  // of each, where the row is short
-// Products of all of them: about 50 us on a processor, which computes B anew where it lies on a
-// GPU.
-constexpr std::int64_t kProductsOnHost = 16'384, kProductsOnGpu = 4'096;
+// Products of all of them: some 50 us on a processor, which computes their B anew.
+constexpr std::int64_t kProducts = 4'096;
 // Elements that are nearer to the product with the B of an earlier batch: of a right kernel at most
 // every second one, and that only where its rounding errors exceed what a product changes. For 64
 // of these 7/8 have a probability of 3e-10.
@@ -53,6 +52,8 @@ SpotChecks::SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids
       constant_b_(constant_b),
       device_(device) {
   for (int i = 0; i < (constant_b ? 1 : operands.views); ++i) views_.push_back(operands.b_view(i));
+  if (device.info().kind == DeviceKind::cuda)
+    scratch_ = device.allocate(kWatchedRows * kPieceBytes);
 }
 
 // The element of B's memory that is element (k, j) of a view.
@@ -61,16 +62,6 @@ std::int64_t SpotChecks::place_of(const DenseView& b, std::int64_t k, std::int64
   const auto behind = static_cast<const unsigned char*>(b.data) - from;
   return behind / static_cast<std::int64_t>(bytes_of(b.type)) +
          (b.layout == Layout::row_major ? k * b.ld + j : j * b.ld + k);
-}
-
-double SpotChecks::element_of(const DenseView& b, std::int64_t k, std::int64_t j) const {
-  if (device_.info().kind == DeviceKind::host) return element_at(b, k, j);
-  const std::int64_t at = place_of(b, k, j);
-  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change)
-    if (const std::int64_t i = at - change->first;
-        i >= 0 && i < static_cast<std::int64_t>(change->now.size() / bytes_of(b.type)))
-      return load_element(b.type, change->now.data(), i);
-  return operands_.value_of_b(at);
 }
 
 // The shortest of some rows with nonzeros: a change of one product shows most in it. -1 without
@@ -89,102 +80,135 @@ std::int64_t SpotChecks::short_row() {
 }
 
 template <class Sum>
-TwoTermSum SpotChecks::added(std::int64_t row, std::int64_t column, const DenseView& b) const {
+TwoTermSum SpotChecks::added(const Watched& watched, std::int64_t j) const {
   Sum sum;
-  for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e)
-    sum.add(a_.value(e), element_of(b, a_.col_idx[e], column));
-  sum.finish(static_cast<double>(a_.scale) * b.scale);
+  const std::int64_t begin = a_.row_ptr[watched.row], end = a_.row_ptr[watched.row + 1];
+  for (std::int64_t e = begin; e < end; ++e)
+    sum.add(a_.value(e), watched.b[(e - begin) * watched.columns() + j]);
+  sum.finish(static_cast<double>(a_.scale) * last_->scale);
   return {.sum = sum.sum, .low = sum.low, .magnitude = sum.magnitude};
 }
 
-TwoTermSum SpotChecks::sum_at(std::int64_t row, std::int64_t column, const DenseView& b) const {
-  return precision_ == Precision::fp64 ? added<TwoTermSum>(row, column, b)
-                                       : added<ReferenceSum>(row, column, b);
+TwoTermSum SpotChecks::sum_at(const Watched& watched, std::int64_t j) const {
+  return precision_ == Precision::fp64 ? added<TwoTermSum>(watched, j)
+                                       : added<ReferenceSum>(watched, j);
 }
 
-void SpotChecks::before(int launches) {
+void SpotChecks::before(int launches, bool write_now) {
   restore();
   watched_.clear();
   last_ = &b(launches - 1);
   const DenseView& b = *last_;
   const std::int64_t n = b.cols;
-  const std::int64_t most =
-      device_.info().kind == DeviceKind::host ? kProductsOnHost : kProductsOnGpu;
   std::int64_t products = 0;
-  for (int i = 0; i < kWatchedRows && a_.rows > 0 && products < most; ++i) {
+  for (int i = 0; i < kWatchedRows && a_.rows > 0 && products < kProducts; ++i) {
     const std::int64_t row = short_row();
     if (row < 0) break;
     const std::int64_t k = a_.row_length(row);
     // Of a line of C, so that it is read at once.
     const std::int64_t columns =
         b.layout == Layout::row_major
-            ? std::min({n, kColumns, std::max<std::int64_t>(most / kWatchedRows / k, 1)})
+            ? std::min({n, kColumns, std::max<std::int64_t>(kProducts / kWatchedRows / k, 1)})
             : 1;
-    Watched watched{row, a_.row_ptr[row] + static_cast<std::int64_t>(random_() % k),
+    Watched watched{row,
+                    a_.row_ptr[row] + static_cast<std::int64_t>(random_() % k),
                     static_cast<std::int64_t>(random_() % (n - columns + 1)),
+                    {},
                     std::vector<double>(columns)};
-    for (std::int64_t j = 0; j < columns; ++j)
-      watched.old[j] = sum_at(row, watched.column + j, b).sum;
+    for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
+      const std::int64_t first = place_of(b, a_.col_idx[e], watched.column);
+      for (std::int64_t j = 0; j < columns; ++j)
+        watched.b.push_back(operands_.value_of_b(first + j));
+    }
+    for (std::int64_t j = 0; j < columns; ++j) watched.old[j] = sum_at(watched, j).sum;
     products += 2 * k * columns;
     watched_.push_back(std::move(watched));
   }
   if (constant_b_) return;
-  for (const Watched& watched : watched_) changes_.push_back(change_of(watched, b));
-  write(&Change::now);
+  for (const Watched& watched : watched_) changes_.push_back(change_of(watched));
+  for (Watched& watched : watched_) note_changes(watched);
+  if (write_now) write_changes();
 }
 
 // Other values for the elements of B that the nonzero meets. What is zero stays zero.
-SpotChecks::Change SpotChecks::change_of(const Watched& watched, const DenseView& b) {
+SpotChecks::Change SpotChecks::change_of(const Watched& watched) {
   const std::int64_t k = a_.col_idx[watched.entry];
-  const std::size_t bytes = watched.old.size() * bytes_of(b.type);
-  Change change{place_of(b, k, watched.column), std::vector<unsigned char>(bytes),
-                std::vector<unsigned char>(bytes)};
-  for (std::int64_t j = 0; j < static_cast<std::int64_t>(watched.old.size()); ++j) {
+  const ElementType type = operands_.b.type;
+  const std::size_t bytes = watched.old.size() * bytes_of(type);
+  Change change{k, watched.column, place_of(*last_, k, watched.column),
+                std::vector<unsigned char>(bytes), std::vector<unsigned char>(bytes)};
+  for (std::int64_t j = 0; j < watched.columns(); ++j) {
     const double was = operands_.value_of_b(change.first + j);
-    store_element(b.type, change.was.data(), j, was);
-    store_element(b.type, change.now.data(), j,
+    store_element(type, change.was.data(), j, was);
+    store_element(type, change.now.data(), j,
                   was == 0 ? 0 : uniform_in(precision_, random_(), k, j));
   }
   return change;
 }
 
-void SpotChecks::write(std::vector<unsigned char> Change::*bytes) {
+void SpotChecks::note_changes(Watched& watched) const {
+  const std::int64_t begin = a_.row_ptr[watched.row], end = a_.row_ptr[watched.row + 1];
+  for (const Change& change : changes_)  // the last one counts
+    for (std::int64_t e = begin; e < end; ++e) {
+      if (a_.col_idx[e] != change.k) continue;
+      const auto changed =
+          static_cast<std::int64_t>(change.now.size() / bytes_of(operands_.b.type));
+      for (std::int64_t j = 0; j < watched.columns(); ++j)
+        if (const std::int64_t i = watched.column + j - change.column; i >= 0 && i < changed)
+          watched.b[(e - begin) * watched.columns() + j] =
+              load_element(operands_.b.type, change.now.data(), i);
+    }
+}
+
+void SpotChecks::write(std::vector<unsigned char> Change::*bytes, double after_us) {
   std::vector<Piece> pieces;
   for (const Change& change : changes_)
     pieces.push_back(
         {static_cast<unsigned char*>(operands_.b.data) + change.first * bytes_of(operands_.b.type),
          change.*bytes});
-  if (device_.info().kind == DeviceKind::cuda) return cuda_write(pieces, device_);
+  if (device_.info().kind == DeviceKind::cuda) return cuda_write(pieces, device_, after_us);
   for (const Piece& piece : pieces) std::ranges::copy(piece.bytes, piece.at);
 }
 
-std::vector<double> SpotChecks::read_c(const Watched& watched) {
+const void* SpotChecks::place_in_c(const Watched& watched) const {
   const DenseView& c = operands_.c;
   const std::int64_t row = row_ids_.empty() ? watched.row : row_ids_[watched.row];
   const std::int64_t first =
       c.layout == Layout::row_major ? row * c.ld + watched.column : watched.column * c.ld + row;
-  const auto* const from = static_cast<const unsigned char*>(c.data) + first * bytes_of(c.type);
-  std::vector<unsigned char> bytes(watched.old.size() * bytes_of(c.type));
-  if (device_.info().kind != DeviceKind::host) device_.download(bytes.data(), from, bytes.size());
-  else if (!read_through_system(from, bytes.data(), bytes.size()))
-    throw WrongLaunch("C cannot be read when the launch has returned", {});
+  return static_cast<const unsigned char*>(c.data) + first * bytes_of(c.type);
+}
+
+std::vector<double> SpotChecks::read_c() {
+  const ElementType type = operands_.c.type;
+  std::vector<unsigned char> bytes(watched_.size() * kPieceBytes);
+  if (device_.info().kind == DeviceKind::cuda) {
+    std::vector<const unsigned char*> places;
+    for (const Watched& watched : watched_)
+      places.push_back(static_cast<const unsigned char*>(place_in_c(watched)));
+    bytes = cuda_read(places, scratch_, device_);
+  } else {
+    for (std::size_t i = 0; i < watched_.size(); ++i)
+      if (!read_through_system(place_in_c(watched_[i]), bytes.data() + i * kPieceBytes,
+                               watched_[i].old.size() * bytes_of(type)))
+        throw WrongLaunch("C cannot be read when the launch has returned", {});
+  }
   std::vector<double> values;
-  for (std::size_t j = 0; j < watched.old.size(); ++j)
-    values.push_back(load_element(c.type, bytes.data(), static_cast<std::int64_t>(j)));
+  for (std::size_t i = 0; i < watched_.size(); ++i)
+    for (std::int64_t j = 0; j < watched_[i].columns(); ++j)
+      values.push_back(load_element(type, bytes.data() + i * kPieceBytes, j));
   return values;
 }
 
-void SpotChecks::after() {
-  std::vector<std::vector<double>> read;  // before anything is computed: a thread may still write
-  for (const Watched& watched : watched_) read.push_back(read_c(watched));
-  const DenseView& b = *last_;
-  for (std::size_t i = 0; i < watched_.size(); ++i) {
-    const Watched& watched = watched_[i];
+void SpotChecks::after(const char* what) {
+  // Before anything is computed: a thread may still write.
+  const std::vector<double> read = read_c();
+  std::size_t at = 0;
+  for (const Watched& watched : watched_) {
     const auto k = static_cast<double>(a_.row_length(watched.row));
-    for (std::size_t j = 0; j < watched.old.size(); ++j) {
-      const std::int64_t column = watched.column + static_cast<std::int64_t>(j);
-      const double got = read[i][j];
-      const TwoTermSum sum = sum_at(watched.row, column, b);
+    for (std::int64_t j = 0; j < watched.columns(); ++j) {
+      const std::int64_t column = watched.column + j;
+      const double got = read[at++];
+      const TwoTermSum sum = sum_at(watched, j);
       const ElementVerdict element = judge(got, sum.sum, sum.magnitude, k, bound_, sum.low);
       Verdict verdict;
       verdict.error_over_bound = element.over_bound;
@@ -192,7 +216,7 @@ void SpotChecks::after() {
       verdict.worst_row = row_ids_.empty() ? watched.row : row_ids_[watched.row];
       verdict.worst_col = column;
       if (!(element.over_bound <= 1))
-        throw WrongLaunch(fmt::format("a timed launch: error {:.3g} x bound at C({}, {})",
+        throw WrongLaunch(fmt::format("{}: error {:.3g} x bound at C({}, {})", what,
                                       element.over_bound, verdict.worst_row, column),
                           verdict);
       if (constant_b_ || sum.sum == watched.old[j]) continue;
@@ -200,7 +224,7 @@ void SpotChecks::after() {
       nearer_to_old_ += std::abs(got - watched.old[j]) < std::abs(got - sum.sum) ? 1 : 0;
       if (compared_ >= kFewestCompared &&
           static_cast<double>(nearer_to_old_) > kMostNearer * static_cast<double>(compared_))
-        throw WrongLaunch(fmt::format("a timed launch: C({}, {}) is a product with an earlier B",
+        throw WrongLaunch(fmt::format("{}: C({}, {}) is a product with an earlier B", what,
                                       verdict.worst_row, column),
                           verdict);
     }

@@ -51,9 +51,15 @@ class SpotChecks {
   const DenseView& b(int launch) const { return views_[launch % views_.size()]; }
   int views() const { return static_cast<int>(views_.size()); }
 
-  void before(int launches);  // of a batch of so many launches
-  void after();               // that batch; throws WrongLaunch
-  void restore();             // B as it was made
+  // Of a batch of so many launches. Without `write_now`, write_changes is called within the batch,
+  // before its last launch.
+  void before(int launches, bool write_now = true);
+  // On a GPU the values change that many microseconds after what has been enqueued is done. A
+  // launch that does not wait for this multiplies the B that was there before.
+  void write_changes(double after_us = 0) { write(&Change::now, after_us); }
+  // That batch. Throws WrongLaunch, which calls its last launch `what`.
+  void after(const char* what = "a timed launch");
+  void restore();  // B as it was made
   int length_up_to(int most) { return std::uniform_int_distribution(1, most)(random_); }
   bool one_in(int count) { return length_up_to(count) == 1; }
 
@@ -62,22 +68,29 @@ class SpotChecks {
   // [column, column + old.size()).
   struct Watched {
     std::int64_t row, entry, column;
+    std::vector<double> b;    // row-major: what they are multiplied by, a line for each nonzero
     std::vector<double> old;  // the elements with B as it was before it changed
+
+    std::int64_t columns() const { return static_cast<std::int64_t>(old.size()); }
   };
+  // Of `Watched::columns` elements of row k of B.
   struct Change {
+    std::int64_t k, column;
     std::int64_t first;                   // element of B's memory
     std::vector<unsigned char> was, now;  // as B stores them
   };
 
   std::int64_t short_row();
-  TwoTermSum sum_at(std::int64_t row, std::int64_t column, const DenseView& b) const;
+  TwoTermSum sum_at(const Watched& watched, std::int64_t j) const;
   template <class Sum>
-  TwoTermSum added(std::int64_t row, std::int64_t column, const DenseView& b) const;
-  Change change_of(const Watched& watched, const DenseView& b);
-  void write(std::vector<unsigned char> Change::*bytes);  // of all changes, to B
-  std::vector<double> read_c(const Watched& watched);
+  TwoTermSum added(const Watched& watched, std::int64_t j) const;
+  Change change_of(const Watched& watched);
+  void note_changes(Watched& watched) const;  // in its elements of B
+  void write(std::vector<unsigned char> Change::*bytes, double after_us = 0);  // to B
+  // The elements of C of all that is watched, one after the other.
+  std::vector<double> read_c();
+  const void* place_in_c(const Watched& watched) const;
   std::int64_t place_of(const DenseView& b, std::int64_t k, std::int64_t j) const;
-  double element_of(const DenseView& b, std::int64_t k, std::int64_t j) const;
 
   const CsrMatrix& a_;
   std::span<const std::int32_t> row_ids_;
@@ -91,6 +104,7 @@ class SpotChecks {
   std::vector<Watched> watched_;
   const DenseView* last_ = nullptr;  // the B of the last launch of the batch
   std::vector<Change> changes_;
+  Buffer scratch_;  // on a GPU, for read_c
   std::int64_t compared_ = 0, nearer_to_old_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "gpu/backend.hpp"
 #include "timing/quantiles.hpp"
 
 namespace spmmbench {
@@ -21,17 +22,17 @@ double time_us(Device& device, const LaunchAt& launch, int count, const SamplerO
   return (steady_seconds() - start) * 1e6;
 }
 
-// A batch that can be launched many times; returns the time of each.
-std::function<double()> record(Device& device, const LaunchAt& launch, int count,
-                               const SamplerOptions& options) {
-  if (options.by_host_clock)
-    return [&device, &launch, count, options] { return time_us(device, launch, count, options); };
-  const auto at = std::make_shared<int>(0);
-  auto replay = device.record([&launch, at] { launch((*at)++); }, count);
-  return [at, replay = std::move(replay)] {
-    *at = 0;
-    return replay();
-  };
+// A batch that can be launched many times. On a GPU it is a CUDA graph, so that kernels shorter
+// than the host's overhead can be timed.
+Batch record(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options) {
+  if (!options.by_host_clock && device.info().kind == DeviceKind::cuda) {
+    const auto next = [&launch, at = std::make_shared<int>(0)] { launch((*at)++); };
+    if (Replay replay = cuda_record(next, count, GraphKind::in_order, device); replay)
+      return {count, std::move(replay)};
+  }
+  return {count, [&device, &launch, options](int launches) {
+            return time_us(device, launch, launches, options);
+          }};
 }
 
 // Launches of `each_us` that last as long as a sample.
@@ -55,15 +56,17 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
       last_us < options.sample_us ? time_us(device, launch, 8, options) / 8 : last_us;
   int batch = batch_for(each_us, options);
   for (;;) {
-    const std::function<double()> replay = record(device, launch, batch, options);
+    const Batch recorded = record(device, launch, batch, options);
+    const auto replay = [&] { return recorded.first(batch); };
     replay();
     std::vector<double> samples;
     const double start = clock();
     while (!limits.enough(samples, clock() - start)) {
       around.before(batch);
       samples.push_back(replay() / batch);
-      around.after(batch);
+      around.after(recorded);
     }
+    around.end(recorded);
     Timing timing = summarise(std::move(samples), batch);
     // Where the host was held up, the launches of the small batch looked longer than they are.
     if (timing.median_us * batch >= options.sample_us / 2 || batch == options.max_batch)
@@ -74,20 +77,22 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
 
 Timing sample_cold(Device& device, const LaunchAt& launch, const SampleLimits& limits,
                    const SamplerOptions& options, const AroundSample& around, const Clock& clock) {
+  const Batch single = {1, [&](int) { return time_us(device, launch, 1, options); }};
   std::vector<double> samples;
   const double start = clock();
   while (!limits.enough(samples, clock() - start)) {
     around.before(1);
     device.flush_cache();
-    samples.push_back(time_us(device, launch, 1, options));
-    around.after(1);
+    samples.push_back(single.first(1));
+    around.after(single);
   }
+  around.end(single);
   return summarise(std::move(samples), 1);
 }
 
 void launch_batch(Device& device, const LaunchAt& launch, int count,
                   const SamplerOptions& options) {
-  record(device, launch, count, options)();
+  record(device, launch, count, options).first(count);
 }
 
 }  // namespace spmmbench

@@ -24,10 +24,18 @@ using Clock = std::function<double()>;  // seconds; replaced by a fake in tests
 // Launches the product. Launches of a batch are counted from 0.
 using LaunchAt = std::function<void(int at)>;
 
-// What happens around each sample, outside of its time. Both may throw.
+// A batch of launches. `first(n)` launches the first n of it once more, in the same way: a launch
+// cannot tell whether it is the last.
+struct Batch {
+  int launches;
+  std::function<double(int launches)> first;
+};
+
+// What happens around each sample, outside of its time. All may throw.
 struct AroundSample {
   std::function<void(int launches)> before = [](int) {};
-  std::function<void(int launches)> after = [](int) {};
+  std::function<void(const Batch&)> after = [](const Batch&) {};
+  std::function<void(const Batch&)> end = [](const Batch&) {};  // after all samples
 };
 
 // Hot: back-to-back launches over one buffer set, time per launch.

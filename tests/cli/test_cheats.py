@@ -87,7 +87,8 @@ class CheatsTest(Cheats):
         self.assert_wrong(self.rows(ROWS_OF_300, "far_behind_c"), {"far_behind_c": "outside of C"})
 
     def test_work_outside_of_launches_counts(self):
-        rows = self.rows(SHORT_ROWS, "in_supports", "in_the_first_preparation", "in_the_second_preparation")
+        rows = self.rows(SHORT_ROWS, "in_supports", "in_the_first_preparation", "in_the_second_preparation",
+                         "prepares_in_a_thread")
         for kernel, row in rows.items():
             with self.subTest(kernel):
                 self.assertEqual(row["status"], "ok", row["reason"])
@@ -122,6 +123,11 @@ class GpuCheatsTest(Cheats):
             "last_of_a_batch": "a timed launch: error",
             "first_of_a_graph": "a timed launch: error",
             "half_of_a_graph": "a timed launch: error",
+            "after_the_first_replay": "a timed launch: error",
+            "with_a_host_function": "a timed launch: error",
+            "starts_early": "error",
+            "in_a_stream": "error",
+            "in_a_stream_after": "error",
             "right_where_exact": "",
             "rounds_a": "",
         }
@@ -137,11 +143,17 @@ class GpuCheatsTest(Cheats):
         else:
             self.assert_wrong({"same_probes": rows["same_probes"]})
 
-    def test_what_persists_in_the_cache_is_gone_before_a_cold_launch(self):
-        rows = self.rows("gen:uniform?rows=2000&cols=100000&density=0.0005", "persists", "none", n=32)
-        for row in rows.values():
+    def test_a_graph_without_order_is_not_used(self):
+        rows = self.rows(SHORT_ROWS, "beside_each_other", "none")
+        for kernel, row in rows.items():
             self.assertEqual(row["status"], "ok", row["reason"])
-        self.assertGreater(rows["persists"]["cold"]["median_us"], rows["none"]["cold"]["median_us"] * 0.9)
+            self.assertGreater(row["hot"]["min_us"], rows["none"]["hot"]["min_us"] * 0.9, kernel)
+
+    def test_b_is_not_in_the_cache_before_a_cold_launch(self):
+        rows = self.rows("gen:uniform?rows=2000&cols=100000&density=0.0005", "persists", "keeps_warm", "none", n=32)
+        for kernel, row in rows.items():
+            self.assertEqual(row["status"], "ok", row["reason"])
+            self.assertGreater(row["cold"]["median_us"], rows["none"]["cold"]["median_us"] * 0.9, kernel)
 
     def test_who_writes_to_a_or_far_behind_c_is_wrong(self):
         self.assert_wrong(self.rows(SHORT_ROWS, "clears_a"), {"clears_a": "A is not what it was"})
@@ -149,11 +161,12 @@ class GpuCheatsTest(Cheats):
 
     def test_work_outside_of_launches_shows(self):
         rows = self.rows(SHORT_ROWS, "in_supports", "in_the_first_preparation", "in_the_second_preparation",
-                         "in_the_first_launch")
+                         "in_the_first_launch", "prepares_in_a_stream")
         for kernel, row in rows.items():
             self.assertEqual(row["status"], "ok", (kernel, row["reason"]))
         self.assertGreater(rows["in_supports"]["stages_ms"]["support"], 25)
         self.assertGreater(rows["in_the_first_preparation"]["metrics"]["first_prepare_ms"], 25)
+        self.assertGreater(rows["prepares_in_a_stream"]["stages_ms"]["unfinished"], 25)
         self.assertGreater(rows["in_the_first_launch"]["metrics"]["first_launch_us"], 25_000)
 
 

@@ -50,6 +50,45 @@ TEST(SpotChecksOnDevice, PiecesAreWrittenInTheirOrder) {
   EXPECT_EQ(found, expected);
 }
 
+TEST(SpotChecksOnDevice, WhatIsReadIsWhatLiesAtEachPlace) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  std::vector<unsigned char> bytes(1000);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i * 37);
+  const Buffer memory = device.upload(bytes);
+  const std::vector<std::size_t> places = {0, 3, 500, 871};
+  const Buffer scratch = device.allocate(places.size() * kPieceBytes);
+  std::vector<const unsigned char*> at;
+  for (const std::size_t place : places) at.push_back(memory.as<unsigned char>() + place);
+  const std::vector<unsigned char> read = cuda_read(at, scratch, device);
+  ASSERT_EQ(read.size(), places.size() * kPieceBytes);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    for (std::size_t j = 0; j < kPieceBytes; ++j)
+      ASSERT_EQ(read[i * kPieceBytes + j], bytes[places[i] + j]) << i << ", " << j;
+}
+
+TEST(SpotChecksOnDevice, AGraphLaunchesAsManyAsItIsTold) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr int kLaunches = 6;
+  const Buffer memory = device.allocate(kLaunches);
+  int at = 0;
+  const auto launch = [&] {  // writes a byte of its own
+    device.fill_bytes(memory.as<unsigned char>() + at, static_cast<unsigned char>(at + 1), 1);
+    ++at;
+  };
+  const Replay replay = cuda_record(launch, kLaunches, GraphKind::in_order, device);
+  ASSERT_TRUE(replay);
+  EXPECT_EQ(at, kLaunches);
+  for (const int count : {kLaunches, 2, 5, 1, kLaunches, 3}) {
+    device.fill_bytes(memory.data(), 0, kLaunches);
+    EXPECT_GT(replay(count), 0);
+    std::vector<unsigned char> found(kLaunches), expected(kLaunches);
+    device.download(found.data(), memory.data(), kLaunches);
+    for (int i = 0; i < count; ++i) expected[i] = static_cast<unsigned char>(i + 1);
+    EXPECT_EQ(found, expected) << count;
+  }
+  EXPECT_EQ(at, kLaunches) << "nothing is recorded a second time";
+}
+
 TEST(SpotChecksOnDevice, EveryViewHasTheValuesThatItsMemoryWasMadeWith) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   const CsrMatrix a = band(300);

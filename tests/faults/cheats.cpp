@@ -182,6 +182,21 @@ struct InAThread final : Cheat {
   }
 };
 
+// Prepares in a thread, for which the first launch waits.
+struct PreparesInAThread final : Cheat {
+  explicit PreparesInAThread(const CsrMatrix& a) : Cheat(a), worker_([] { work_for(4 * kWork); }) {}
+  std::thread worker_;
+  ~PreparesInAThread() override { wait(); }
+  PreparesInAThread(const PreparesInAThread&) = delete;
+  void wait() {
+    if (worker_.joinable()) worker_.join();
+  }
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    wait();
+    multiply({a_, b, c});
+  }
+};
+
 // Computes C when somebody reads it.
 struct OnFirstTouch final : Cheat {
   using Cheat::Cheat;
@@ -369,6 +384,7 @@ void add(const char* name, Elsewhere works = Elsewhere::nowhere,
   add<FewerRowsAtOnce>("cheat_fewer_rows_at_once");
   add<LastOfABatch>("cheat_last_of_a_batch");
   add<InAThread>("cheat_in_a_thread");
+  add<PreparesInAThread>("cheat_prepares_in_a_thread");
   add<OnFirstTouch>("cheat_on_first_touch");
   add<RightWhereExact>("cheat_right_where_exact");
   add<RightWhereExact>("cheat_right_where_exact_fp16", Elsewhere::nowhere, Accumulation::fp16);

@@ -29,7 +29,15 @@ enum class Cheat {
   last_of_a_batch,         // works in the last launch of a batch, whose length it has learned
   first_of_a_graph,        // nothing in all launches of a graph but the first
   half_of_a_graph,         // nothing in every second launch of a graph
+  after_the_first_replay,  // the last launch of a graph alone, when it is launched once more
+  with_a_host_function,    // ... with a call of the host in the graph
+  beside_each_other,       // takes the order out of the graph
+  starts_early,            // starts before its predecessor has ended, and does not wait for it
+  in_a_stream,             // works on a stream of its own, for which the caller's does not wait
+  in_a_stream_after,       // ... and which waits for the caller's
   persists,                // keeps B in a share of the L2 cache
+  keeps_warm,              // goes on reading B when the launch is over
+  prepares_in_a_stream,    // works for 30 ms there, and its launches wait for that
   right_where_exact,       // zeros, but for the values of the exact test
   rounds_a,                // A in fp16
   clears_a,                // A becomes zero
@@ -55,6 +63,8 @@ struct State {
   Work work;
   std::int64_t last_ns;
   int since_pause, batch, seen;
+  unsigned long long graph;
+  int replays, in_graph;  // of that graph; launches of it
   float b[kProbes], c[kProbes];
   bool filled[kKept];
 };
@@ -75,7 +85,14 @@ __device__ float probe(const DenseView& view) {
       view.data)[index_of(view, i * 37 % view.rows, i * 11 % view.cols)];
 }
 
-__global__ void decide_kernel(Cheat cheat, State* state, int slot, DenseView b, DenseView c) {
+// Of a launch in a CUDA graph.
+struct Place {
+  unsigned long long graph = 0;
+  int at = -1;
+};
+
+__global__ void decide_kernel(Cheat cheat, State* state, int slot, DenseView b, DenseView c,
+                              Place place) {
   const bool same = __syncthreads_and(probe(b) == state->b[threadIdx.x] &&
                                       probe(c) == state->c[threadIdx.x]) != 0;
   if (threadIdx.x != 0) return;
@@ -93,10 +110,22 @@ __global__ void decide_kernel(Cheat cheat, State* state, int slot, DenseView b, 
   const int at = ++state->since_pause;
   if (cheat == Cheat::last_of_a_batch && state->batch >= 3 && at != 1 && at < state->batch)
     work = Work::nothing;
+  if (place.at == 0) {
+    if (state->graph != place.graph) state->replays = state->in_graph = 0;
+    state->graph = place.graph;
+    ++state->replays;
+  }
+  state->in_graph = max(state->in_graph, place.at + 1);
+  if ((cheat == Cheat::after_the_first_replay || cheat == Cheat::with_a_host_function) &&
+      place.at >= 0 && state->replays > 1 && place.at + 1 < state->in_graph)
+    work = Work::nothing;
   state->work = work;
 }
 
 __global__ void product_kernel(const State* state, Csr a, DenseView b, DenseView c, float* kept) {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const Work work = state->work;
   if (work == Work::nothing || at >= (work == Work::half ? a.rows / 2 : a.rows) * c.cols) return;
@@ -110,6 +139,23 @@ __global__ void product_kernel(const State* state, Csr a, DenseView b, DenseView
   for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
     sum += a.values[e] * static_cast<const float*>(b.data)[index_of(b, a.col_idx[e], j)];
   to = kept[at] = sum;
+}
+
+__global__ void work_kernel(std::int64_t ns) {
+  const std::int64_t start = now_ns();
+  while (now_ns() - start < ns) {
+  }
+}
+
+__global__ void warm_kernel(DenseView b, std::int64_t ns, float* sink) {
+  const std::int64_t start = now_ns();
+  const auto* const values = static_cast<const volatile float*>(b.data);
+  float sum = 0;
+  while (now_ns() - start < ns)
+    for (std::int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < b.rows * b.ld;
+         i += gridDim.x * blockDim.x)
+      sum += values[i];
+  if (sum == 1) *sink = sum;
 }
 
 __global__ void note_kernel(State* state, int slot, DenseView b, DenseView c) {
@@ -126,6 +172,16 @@ std::vector<float> values_of(const CsrMatrix& a, Cheat cheat) {
   if (cheat == Cheat::rounds_a)
     for (float& value : values) value = static_cast<float>(round_to(Precision::fp16, value));
   return values;
+}
+
+void forget_order(cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+  SPMMBENCH_CUDA(cudaStreamUpdateCaptureDependencies(stream, nullptr, nullptr, 0,
+                                                     cudaStreamSetCaptureDependencies));
+#else
+  SPMMBENCH_CUDA(
+      cudaStreamUpdateCaptureDependencies(stream, nullptr, 0, cudaStreamSetCaptureDependencies));
+#endif
 }
 
 class CheatA final : public Prepared {
@@ -150,7 +206,19 @@ class CheatA final : public Prepared {
           state_(a.device_.allocate(sizeof(State))),
           kept_(a.device_.allocate(kKept * c_bytes_)) {
       a.device_.fill_bytes(state_.data(), 0, state_.bytes());
+      SPMMBENCH_CUDA(cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking));
+      SPMMBENCH_CUDA(cudaEventCreate(&called_));
+      if (a.cheat_ != Cheat::prepares_in_a_stream) return;
+      work_kernel<<<1, 1, 0, own_>>>(std::chrono::nanoseconds(kWork).count());
+      SPMMBENCH_CUDA_LAUNCHED();
+      SPMMBENCH_CUDA(cudaEventRecord(called_, own_));
     }
+
+    ~CheatPlan() override {
+      SPMMBENCH_CUDA_NOEXCEPT(cudaStreamDestroy(own_));
+      SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(called_));
+    }
+    CheatPlan(const CheatPlan&) = delete;
 
     void launch(const DenseView& b, const DenseView& c, Stream stream) override {
       const auto queue = static_cast<cudaStream_t>(stream.handle);
@@ -159,10 +227,15 @@ class CheatA final : public Prepared {
       unsigned long long graph = 0;
       SPMMBENCH_CUDA(cudaStreamGetCaptureInfo(queue, &status, &graph));
       const bool captured = status == cudaStreamCaptureStatusActive;
-      if (captured && graph != graph_) in_graph_ = 0;
-      graph_ = graph;
-      if (captured && cheat == Cheat::first_of_a_graph && in_graph_++ > 0) return;
-      if (captured && cheat == Cheat::half_of_a_graph && in_graph_++ % 2 != 0) return;
+      if (captured && graph != place_.graph) place_ = {graph, -1};
+      if (captured) ++place_.at;
+      if (cheat == Cheat::first_of_a_graph && captured && place_.at > 0) return;
+      if (cheat == Cheat::half_of_a_graph && captured && place_.at % 2 != 0) return;
+      if (cheat == Cheat::with_a_host_function)
+        SPMMBENCH_CUDA(cudaLaunchHostFunc(
+            queue, [](void*) {}, nullptr));
+      if (cheat == Cheat::prepares_in_a_stream && !captured)
+        SPMMBENCH_CUDA(cudaStreamWaitEvent(queue, called_));
       if (cheat == Cheat::in_the_first_launch && launches_ == 0) work_for(kWork);
       if (cheat == Cheat::persists) reserve(b, captured);
       if (cheat == Cheat::far_behind_c) {
@@ -170,13 +243,20 @@ class CheatA final : public Prepared {
         const std::int64_t at = (c.lines() + kLines) * c.ld;
         SPMMBENCH_CUDA(cudaMemsetAsync(static_cast<float*>(c.data) + at, 1, 1, queue));
       }
-      multiply(b, c, queue);
-      ++launches_;
+      if (captured && cheat == Cheat::beside_each_other) forget_order(queue);
+      const bool elsewhere = !captured && launches_++ > 4 &&  // when it has been tested
+                             (cheat == Cheat::in_a_stream || cheat == Cheat::in_a_stream_after);
+      if (elsewhere && cheat == Cheat::in_a_stream_after) {
+        SPMMBENCH_CUDA(cudaEventRecord(called_, queue));
+        SPMMBENCH_CUDA(cudaStreamWaitEvent(own_, called_));
+      }
+      multiply(b, c, captured ? place_ : Place{}, elsewhere ? own_ : queue);
+      if (cheat == Cheat::keeps_warm && !captured) keep_warm(b, queue);
     }
     PlanReport report() const override { return {}; }
 
    private:
-    void multiply(const DenseView& b, const DenseView& c, cudaStream_t queue) {
+    void multiply(const DenseView& b, const DenseView& c, Place place, cudaStream_t queue) {
       const Csr csr{a_.rows_, a_.row_ptr_.as<std::int64_t>(), a_.col_idx_.as<std::int32_t>(),
                     a_.values_.as<float>()};
       const int slot = std::min(
@@ -184,9 +264,31 @@ class CheatA final : public Prepared {
       auto* const state = state_.as<State>();
       auto* const kept = kept_.as<float>() + slot * (c_bytes_ / sizeof(float));
       const auto blocks = static_cast<unsigned>((csr.rows * c.cols + kThreads - 1) / kThreads);
-      decide_kernel<<<1, kProbes, 0, queue>>>(a_.cheat_, state, slot, b, c);
+      if (a_.cheat_ == Cheat::starts_early) {
+        cudaLaunchAttribute early{};
+        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        early.val.programmaticStreamSerializationAllowed = 1;
+        cudaLaunchConfig_t config{};
+        config.gridDim = blocks;
+        config.blockDim = kThreads;
+        config.stream = queue;
+        config.attrs = &early;
+        config.numAttrs = 1;
+        SPMMBENCH_CUDA(cudaLaunchKernelEx(&config, product_kernel, static_cast<const State*>(state),
+                                          csr, b, c, kept));
+        return;
+      }
+      decide_kernel<<<1, kProbes, 0, queue>>>(a_.cheat_, state, slot, b, c, place);
       product_kernel<<<blocks, kThreads, 0, queue>>>(state, csr, b, c, kept);
       note_kernel<<<1, kProbes, 0, queue>>>(state, slot, b, c);
+      SPMMBENCH_CUDA_LAUNCHED();
+    }
+    void keep_warm(const DenseView& b, cudaStream_t queue) {
+      constexpr std::int64_t kNs = 1'000'000;  // longer than from one cold launch to the next
+      constexpr int kBlocks = 64, kThreadsOfEach = 256;
+      SPMMBENCH_CUDA(cudaEventRecord(called_, queue));
+      SPMMBENCH_CUDA(cudaStreamWaitEvent(own_, called_));
+      warm_kernel<<<kBlocks, kThreadsOfEach, 0, own_>>>(b, kNs, kept_.as<float>());
       SPMMBENCH_CUDA_LAUNCHED();
     }
     // Of all launches on the device's stream from here on.
@@ -210,9 +312,11 @@ class CheatA final : public Prepared {
     const CheatA& a_;
     std::size_t c_bytes_;
     Buffer state_, kept_;
+    cudaStream_t own_ = nullptr;
+    cudaEvent_t called_ = nullptr;
     std::map<const void*, int> slots_;
-    unsigned long long graph_ = 0;
-    int in_graph_ = 0, launches_ = 0;
+    Place place_;
+    int launches_ = 0;
   };
 
   std::int64_t rows_;
@@ -267,7 +371,15 @@ void add(const char* name, Cheat cheat, Elsewhere works = Elsewhere::nowhere) {
   add("last_of_a_batch", Cheat::last_of_a_batch);
   add("first_of_a_graph", Cheat::first_of_a_graph);
   add("half_of_a_graph", Cheat::half_of_a_graph);
+  add("after_the_first_replay", Cheat::after_the_first_replay);
+  add("with_a_host_function", Cheat::with_a_host_function);
+  add("beside_each_other", Cheat::beside_each_other);
+  add("starts_early", Cheat::starts_early);
+  add("in_a_stream", Cheat::in_a_stream);
+  add("in_a_stream_after", Cheat::in_a_stream_after);
   add("persists", Cheat::persists);
+  add("keeps_warm", Cheat::keeps_warm);
+  add("prepares_in_a_stream", Cheat::prepares_in_a_stream);
   add("right_where_exact", Cheat::right_where_exact);
   add("rounds_a", Cheat::rounds_a);
   add("clears_a", Cheat::clears_a);

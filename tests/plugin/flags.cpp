@@ -325,6 +325,16 @@ std::vector<spmmbench_kernel> describe() {
 
 }  // namespace
 
+// Names by which the program takes the time. Who called these would not go on.
+extern "C" int clock_gettime(int, void*) {
+  crash();
+  return 0;
+}
+extern "C" int cudaEventElapsedTime(float*, void*, void*) {
+  crash();
+  return 0;
+}
+
 extern "C" const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {
 #ifdef ENTRY_THROWS
   throw std::runtime_error("thrown on purpose");

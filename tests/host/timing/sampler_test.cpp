@@ -174,6 +174,7 @@ TEST_F(Sampler, ColdFlushesBeforeEachIsolatedLaunch) {
 
 TEST_F(Sampler, LaunchesOfABatchAreCountedFromItsBeginning) {
   std::vector<int> seen;
+  int ended = 0;
   const auto launch = [&](int at) { seen.push_back(at); };
   const Timing timing = sample_hot(device_, launch, rule_, {.sample_us = 30},
                                    {.before =
@@ -182,10 +183,19 @@ TEST_F(Sampler, LaunchesOfABatchAreCountedFromItsBeginning) {
                                           seen.clear();
                                         },
                                     .after =
-                                        [&](int) {
+                                        [&](const Batch& batch) {
                                           EXPECT_EQ(seen, (std::vector<int>{0, 1, 2}));
+                                          EXPECT_EQ(batch.launches, 3);
+                                        },
+                                    .end =
+                                        [&](const Batch& batch) {
+                                          seen.clear();
+                                          batch.first(2);
+                                          EXPECT_EQ(seen, (std::vector<int>{0, 1}));
+                                          ++ended;
                                         }},
                                    clock_);
+  EXPECT_EQ(ended, 1);
   EXPECT_EQ(timing.launches_per_sample, 3);
   seen.clear();
   launch_batch(device_, launch, 2, {});

@@ -1,0 +1,171 @@
+// Launches recorded as a CUDA graph that can be cut short.
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "gpu/backend.hpp"
+#include "gpu/cuda_check.hpp"
+
+namespace spmmbench {
+namespace {
+
+struct Destroy {
+  void operator()(CUgraph_st* graph) const { SPMMBENCH_CUDA_NOEXCEPT(cudaGraphDestroy(graph)); }
+  void operator()(CUgraphExec_st* graph) const {
+    SPMMBENCH_CUDA_NOEXCEPT(cudaGraphExecDestroy(graph));
+  }
+};
+using Recorded = std::unique_ptr<CUgraph_st, Destroy>;
+using Executable = std::unique_ptr<CUgraphExec_st, Destroy>;
+using Nodes = std::vector<cudaGraphNode_t>;
+
+// The nodes on which depends what is enqueued next.
+Nodes last_nodes(cudaStream_t stream) {
+  cudaStreamCaptureStatus status{};
+  const cudaGraphNode_t* nodes = nullptr;
+  const cudaGraphEdgeData* edges = nullptr;
+  std::size_t count = 0;
+#if CUDART_VERSION >= 13000
+  SPMMBENCH_CUDA(
+      cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &edges, &count));
+#else
+  SPMMBENCH_CUDA(
+      cudaStreamGetCaptureInfo_v3(stream, &status, nullptr, nullptr, &nodes, &edges, &count));
+#endif
+  return {nodes, nodes + count};
+}
+
+struct Edges {
+  Nodes from, to;
+};
+
+Edges edges_of(cudaGraph_t graph) {
+  Edges edges;
+  std::size_t count = 0;
+#if CUDART_VERSION >= 13000
+  constexpr auto kGet = cudaGraphGetEdges;
+#else
+  constexpr auto kGet = cudaGraphGetEdges_v2;
+#endif
+  SPMMBENCH_CUDA(kGet(graph, nullptr, nullptr, nullptr, &count));
+  edges.from.resize(count);
+  edges.to.resize(count);
+  std::vector<cudaGraphEdgeData> data(count);
+  SPMMBENCH_CUDA(kGet(graph, edges.from.data(), edges.to.data(), data.data(), &count));
+  return edges;
+}
+
+// Nodes that allocate memory stay in their graph.
+bool can_be_left_out(cudaGraphNode_t node) {
+  cudaGraphNodeType type{};
+  SPMMBENCH_CUDA(cudaGraphNodeGetType(node, &type));
+  return type != cudaGraphNodeTypeMemAlloc && type != cudaGraphNodeTypeMemFree;
+}
+
+class Recording {
+ public:
+  // Null where the launches do something that a capture forbids.
+  static std::shared_ptr<Recording> make(const std::function<void()>& launch, int count,
+                                         cudaStream_t stream) {
+    auto made = std::make_shared<Recording>();
+    SPMMBENCH_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    bool captured = true;
+    try {
+      for (int i = 0; i < count; ++i) {
+        launch();
+        made->ends_.push_back(last_nodes(stream));
+      }
+    } catch (const std::exception&) {
+      captured = false;
+    }
+    cudaGraph_t graph = nullptr;
+    captured &= cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph != nullptr;
+    made->graph_.reset(graph);
+    captured = captured && (made->whole_ = instantiate(graph)) != nullptr;
+    (void)cudaGetLastError();  // a forbidden call inside a capture is no fault of the device
+    return captured ? made : nullptr;
+  }
+
+  // Finds out which nodes belong to which launch. False where a launch does not depend on all of
+  // the one before, or has a node that cannot be left out.
+  bool divide() {
+    std::unordered_map<cudaGraphNode_t, Nodes> before;
+    const Edges edges = edges_of(graph_.get());
+    for (std::size_t i = 0; i < edges.from.size(); ++i)
+      before[edges.to[i]].push_back(edges.from[i]);
+    std::unordered_map<cudaGraphNode_t, std::size_t> launch_of;
+    for (const Nodes& ends : ends_) {
+      Nodes& mine = launches_.emplace_back();
+      for (Nodes next = ends; !next.empty();) {
+        const cudaGraphNode_t node = next.back();
+        next.pop_back();
+        if (!launch_of.emplace(node, launches_.size() - 1).second) continue;
+        if (!can_be_left_out(node)) return false;
+        mine.push_back(node);
+        next.insert(next.end(), before[node].begin(), before[node].end());
+      }
+    }
+    std::size_t nodes = 0;
+    SPMMBENCH_CUDA(cudaGraphGetNodes(graph_.get(), nullptr, &nodes));
+    if (nodes != launch_of.size()) return false;  // some belong to no launch that is complete
+    for (std::size_t i = 1; i < launches_.size(); ++i)
+      for (const cudaGraphNode_t node : launches_[i]) {
+        const Nodes& these = before[node];
+        const auto waits_for = [&](cudaGraphNode_t end) {
+          return std::ranges::find(these, end) != these.end();
+        };
+        const bool first =
+            std::ranges::none_of(these, [&](cudaGraphNode_t b) { return launch_of[b] == i; });
+        if (first && !std::ranges::all_of(ends_[i - 1], waits_for)) return false;
+      }
+    return true;
+  }
+
+  cudaGraphExec_t first(int launches) {
+    const auto count = static_cast<std::size_t>(launches);
+    if (count == ends_.size()) return whole_.get();
+    cudaGraph_t copy = nullptr;
+    SPMMBENCH_CUDA(cudaGraphClone(&copy, graph_.get()));
+    const Recorded part(copy);
+    for (std::size_t i = count; i < launches_.size(); ++i)
+      for (cudaGraphNode_t node : launches_[i]) {
+        SPMMBENCH_CUDA(cudaGraphNodeFindInClone(&node, node, copy));
+        SPMMBENCH_CUDA(cudaGraphDestroyNode(node));
+      }
+    part_ = instantiate(copy);
+    if (!part_) throw DeviceError("a part of a CUDA graph cannot be made", false);
+    return part_.get();
+  }
+
+ private:
+  static Executable instantiate(cudaGraph_t graph) {
+    cudaGraphExec_t executable = nullptr;
+    if (cudaGraphInstantiate(&executable, graph, 0) != cudaSuccess) return nullptr;
+    return Executable(executable);
+  }
+
+  Recorded graph_;
+  Executable whole_, part_;
+  std::vector<Nodes> ends_;      // on which depends what follows a launch
+  std::vector<Nodes> launches_;  // the nodes of each
+};
+
+}  // namespace
+
+Replay cuda_record(const std::function<void()>& launch, int count, GraphKind kind, Device& device) {
+  const auto stream = static_cast<cudaStream_t>(device.stream().handle);
+  const std::shared_ptr<Recording> recording = Recording::make(launch, count, stream);
+  if (!recording || (kind == GraphKind::in_order && !recording->divide())) return nullptr;
+  return [recording, stream, &device](int launches) {
+    cudaGraphExec_t graph = recording->first(launches);
+    return device.time_us([&] { SPMMBENCH_CUDA(cudaGraphLaunch(graph, stream)); }, 1);
+  };
+}
+
+}  // namespace spmmbench
