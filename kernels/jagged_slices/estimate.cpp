@@ -55,12 +55,14 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices",
                               .us = natural(),
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = jagged_slices::factors(),
-                              .standing = standing_of_natural});
+                              .standing = standing_of_natural,
+                              .on_device = true});
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices?order=search",
                               .us = search(),
                               .prepare_ms = window::prepare_with_search(),
                               .factors = jagged_slices::factors(),
-                              .standing = standing_of_search});
+                              .standing = standing_of_search,
+                              .on_device = true});
 
 }  // namespace
 }  // namespace spmmbench::jagged_slices
