@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,6 +51,23 @@ double most_flops(Device& device) {
   return kPerCycle * kHz * std::max(device.info().sm_count, 1);
 }
 
+struct Rates {
+  double bytes_per_second, flops;
+};
+
+Rates measure_rates(Device& device) { return {fastest_writes(device), most_flops(device)}; }
+
+// Of a GPU they are measured once in a process, since that takes as long as a few samples.
+Rates fastest_rates(Device& device) {
+  if (device.info().kind == DeviceKind::host) return measure_rates(device);
+  static std::mutex guard;
+  static std::map<int, Rates> known;  // by index
+  const std::scoped_lock lock(guard);
+  const auto found = known.find(device.info().index);
+  if (found != known.end()) return found->second;
+  return known.emplace(device.info().index, measure_rates(device)).first->second;
+}
+
 // Why no launch takes so little time; empty where one may.
 std::string why_impossible(const LeastTimes& least, double us) {
   if (us < least.writing_us)
@@ -80,7 +99,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   // The first launches of a batch, launched once more, show what a launch in the middle of others
   // does. On the average so many of the samples are followed by some, and at least so many in all.
   constexpr int kSamplesForACheck = 4, kFewestChecks = 8;
-  constexpr int kLateBatches = 3;  // a launch that does not wait for the others shows in each
+  constexpr int kLateBatches = 2;  // a launch that does not wait for the others shows in each
   constexpr double kLateUs = 20;   // several times what it takes to start a kernel
   Device& device = *input.device;
   const KernelInfo& info = input.choice->kernel->info();
@@ -229,12 +248,13 @@ LeastTimes least_times(const CaseInput& input) {
   Device& device = *input.device;
   const auto c_bytes = static_cast<double>(input.operands->c.bytes());
   LeastTimes least;
-  least.writing_us = c_bytes / (kMargin * fastest_writes(device)) * 1e6;
+  const Rates rates = fastest_rates(device);
+  least.writing_us = c_bytes / (kMargin * rates.bytes_per_second) * 1e6;
   if (!input.b_is_drawn) return least;
   const CsrMatrix& a = *input.problem.a;
   const auto products =
       static_cast<double>(a.nnz() - std::ranges::count(a.values, 0.0F)) * input.operands->b.cols;
-  least.products_us = 2 * products / most_flops(device) * 1e6;
+  least.products_us = 2 * products / rates.flops * 1e6;
   return least;
 }
 
