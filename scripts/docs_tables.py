@@ -8,6 +8,7 @@ Means are geometric. Nothing is measured here; results/README.md names the runs.
 """
 
 import contextlib
+import csv
 import io
 import pathlib
 import subprocess
@@ -300,25 +301,53 @@ def beyond_cache():
 # Training, the papers
 
 
+def printed_by(script, run):
+    command = [sys.executable, ROOT / script, RESULTS / run, "--markdown"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.rstrip()
+
+
 def gcn():
-    command = [sys.executable, ROOT / "examples/gcn/report.py", RESULTS / "h200/gcn.json", "--markdown"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return f"""# Training a graph network
 
 Printed by `examples/gcn/report.py results/h200/gcn.json --markdown`: epochs of torch.sparse over those of each backend in the same precision, as geometric means over seven graphs, then the milliseconds of an epoch of each graph. [Results](../results.md#training-a-gcn) says what was run.
 
-{printed.rstrip()}
+{printed_by("examples/gcn/report.py", "h200/gcn.json")}
+
+## Mini-batches
+
+Printed by `examples/gcn/report.py results/h200/gcn-minibatch.json --markdown`: the sparse products of a step, with all that is prepared for its new matrices, and the whole step, as Python launches them. Speed-ups are over torch.sparse.
+
+{printed_by("examples/gcn/report.py", "h200/gcn-minibatch.json")}
 """
 
 
+def attention():
+    """Markdown of results/h200/attention.csv."""
+    rows = [
+        [
+            f"{int(row['tokens']):,}", f"{row['block']} x {row['block']}", row["pattern"],
+            f"{float(row['zeros']):.0%}", f"{float(row['block_attention_us']) / 1e3:.2f}", row["tflops"],
+            f"{float(row['flex_us']) / float(row['block_attention_us']):.2f}",
+            f"{float(row['dense_us']) / float(row['block_attention_us']):.2f}",
+        ]
+        for row in csv.DictReader((RESULTS / "h200/attention.csv").open())
+    ]  # fmt: skip
+    header = ["tokens", "blocks", "pattern", "zeros", "ms", "TFLOP/s", "x FlexAttention", "x cuDNN"]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [header, ["---"] * len(header), *rows])
+
+
 def qwen():
-    command = [sys.executable, ROOT / "examples/qwen/report.py", RESULTS / "h200/qwen.json", "--markdown"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return f"""# Prefill of a language model
 
 Printed by `examples/qwen/report.py results/h200/qwen.json --markdown`: the time to the first token of Qwen2.5-7B by operation, and what each mode gains. [examples/qwen](../../examples/qwen/README.md) says what the modes are; the difference of the logits is from dense weights with the same zeros.
 
-{printed.rstrip()}
+{printed_by("examples/qwen/report.py", "h200/qwen.json")}
+
+## Attention alone
+
+Of `results/h200/attention.csv`, by `examples/qwen/attend.py`: `block_attention` in fp16 with 28 heads, zeros of the causal half, beside FlexAttention with the same blocks and dense causal attention by cuDNN.
+
+{attention()}
 """
 
 

@@ -3,7 +3,7 @@
 so that preparation counts in full.
 
   minibatch.py --out minibatch.json 'gen:rmat?scale=18&edge_factor=16' SNAP/com-Amazon
-  minibatch.py --table minibatch.json             the table of it, as Markdown
+  report.py minibatch.json                        a table of it
 
 A layer is H' = relu(A H W), A the mean over the neighbours that were sampled for it, on the GPU (see
 neighbours.py). Every backend gets the same seeds, blocks, features and initial weights; weights, loss
@@ -17,8 +17,6 @@ the one whose products are fastest counts.
 
 import argparse
 import itertools
-import json
-import math
 import pathlib
 import time
 
@@ -30,15 +28,7 @@ from gcn import CLASSES, LEARNING_RATE, LOSS_SCALE, Clock, Task, context, quarti
 from neighbours import Graph
 
 BACKENDS = ("torch", "pyg", "csr_merge", "auto")
-REFERENCE = "torch"
-SHOWN = {"torch": "torch.sparse", "pyg": "PyG"}
 WARM_UP_STEPS = 3
-
-
-def geomean(values):
-    """Of those that are numbers."""
-    found = [math.log(x) for x in values if math.isfinite(x)]
-    return math.exp(sum(found) / len(found)) if found else math.nan
 
 
 class Batches:
@@ -132,39 +122,6 @@ def measure(args, batches, backend, width, precision):
     }
 
 
-def table(document):
-    """Markdown: milliseconds of torch.sparse, and speed-ups over it, a line for each case."""
-    cases = {}
-    for row in document["rows"]:
-        key = (row["precision"], row["batch"], row["width"], row["graph"]["name"])
-        cases.setdefault(key, {})[row["backend"]] = row
-    others = [b for b in BACKENDS if b != REFERENCE and any(b in case for case in cases.values())]
-    header = ["precision", "batch", "width", "graph", "nonzeros a step", "sampling ms"]
-    for what in ("products", "step"):
-        header += [f"{what}: torch.sparse ms"] + [f"{SHOWN.get(b, b)} x" for b in others]
-    lines, ratios = [], {}
-    for key, case in sorted(cases.items()):
-        ok = {b: row for b, row in case.items() if row["status"] == "ok"}
-        first = next(iter(case.values()))
-        line = [*map(str, key), str(first["nonzeros"]), f"{first['sample_ms']['median']:.2f}"]
-        for field in ("product_ms", "step_ms"):
-            reference = ok[REFERENCE][field]["median"] if REFERENCE in ok else math.nan
-            line.append(f"{reference:.2f}")
-            for b in others:
-                ratio = reference / ok[b][field]["median"] if b in ok else math.nan
-                ratios.setdefault((*key[:2], field, b), []).append(ratio)
-                line.append(f"{ratio:.2f}")
-        lines.append(line)
-    for precision, batch in sorted({key[:2] for key in cases}):
-        line = [precision, str(batch), "", "mean", "", ""]
-        for field in ("product_ms", "step_ms"):
-            line += [""] + [f"{geomean(ratios[precision, batch, field, b]):.2f}" for b in others]
-        lines.append(line)
-    return "\n".join(
-        "| " + " | ".join(line) + " |" for line in [header, ["---"] * len(header), *lines]
-    )
-
-
 def numbers(text):
     return [int(x) for x in text.split(",")]
 
@@ -173,9 +130,8 @@ def parse():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("graphs", nargs="*", metavar="GRAPH", help="as gcn.py takes them")
-    parser.add_argument("--table", metavar="JSON", help="prints the table of a result, and ends")
-    parser.add_argument("--out", help="the result, rewritten after every row")
+    parser.add_argument("graphs", nargs="+", metavar="GRAPH", help="as gcn.py takes them")
+    parser.add_argument("--out", required=True, help="the result, rewritten after every row")
     names = lambda text: text.split(",")  # noqa: E731
     parser.add_argument("--backends", type=names, default=list(BACKENDS))
     parser.add_argument("--precision", type=names, default=["fp32", "fp16"])
@@ -192,10 +148,6 @@ def parse():
     parser.add_argument("--spmmbench", default="spmmbench", help="the program, for gen: graphs")
     parser.add_argument("--downloads", default="suitesparse", help="folder of SuiteSparse's files")
     args = parser.parse_args()
-    if args.table:
-        return args
-    if not args.graphs or not args.out:
-        parser.error("graphs and --out are wanted, or --table")
     if args.device is None:
         args.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if wrong := set(args.precision) - set(LOSS_SCALE):
@@ -209,9 +161,6 @@ def parse():
 
 def main():
     args = parse()
-    if args.table:
-        print(table(json.loads(pathlib.Path(args.table).read_text())))
-        return
     start, rows = time.perf_counter(), []
     told = {"fanouts": args.fanouts, "steps": args.steps}
     document = {"context": {**context(args, len(args.fanouts)), **told}, "rows": rows}

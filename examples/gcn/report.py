@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables and a figure of what gcn.py measured.
+"""Tables and a figure of what gcn.py or minibatch.py measured.
 
   report.py gcn.json                       what a terminal shows
   report.py gcn.json --markdown            the same as Markdown
@@ -27,6 +27,7 @@ SHOWN = {
     "auto": "auto",
     "rsh": "rsh",
     "async_wcsr": "async_wcsr",
+    "csr_merge": "csr_merge",
 }
 EPOCHS_OF_PAPER = 500
 # Training amplifies rounding, so the losses of two right products part. They part too far when it is
@@ -158,6 +159,39 @@ def summary_table(cases):
     return header, lines
 
 
+def minibatch_table(rows):
+    """One line per case of minibatch.py, and means: milliseconds with torch.sparse, and speed-ups over
+    it, of a step's products with their preparation and of the whole step."""
+    cases = {}
+    for row in rows:
+        key = (row["precision"], row["batch"], row["width"], row["graph"]["name"])
+        cases.setdefault(key, {})[row["backend"]] = row
+    others = [b for b in SHOWN if b != REFERENCE and any(b in case for case in cases.values())]
+    header = ["precision", "batch", "width", "graph", "nonzeros", "sampling ms"]
+    for what in ("products", "step"):
+        header += [f"{what}, torch.sparse ms"] + [f"{SHOWN[b]} x" for b in others]
+    lines, ratios = [], {}
+    for key, case in sorted(cases.items()):
+        ok = {b: row for b, row in case.items() if row["status"] == "ok"}
+        first = next(iter(case.values()))
+        line = [*map(str, key), str(first["nonzeros"]), f"{first['sample_ms']['median']:.2f}"]
+        for field in ("product_ms", "step_ms"):
+            reference = ok[REFERENCE][field]["median"] if REFERENCE in ok else math.nan
+            line.append(text(reference, ".2f"))
+            for b in others:
+                ratio = reference / ok[b][field]["median"] if b in ok else math.nan
+                ratios.setdefault((*key[:2], field, b), []).append(ratio)
+                line.append(text(ratio, ".2f"))
+        lines.append(line)
+    for precision, batch in sorted({key[:2] for key in cases}):
+        line = [precision, str(batch), "", "mean", "", ""]
+        for field in ("product_ms", "step_ms"):
+            means = [geomean(filter(math.isfinite, ratios[precision, batch, field, b])) for b in others]
+            line += [""] + [text(mean, ".2f") for mean in means]
+        lines.append(line)
+    return header, lines
+
+
 def show(table, markdown):
     header, lines = table
     if markdown:
@@ -255,13 +289,15 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", help="what gcn.py wrote")
+    parser.add_argument("run", help="what gcn.py or minibatch.py wrote")
     parser.add_argument("--markdown", action="store_true")
-    parser.add_argument("--figure", metavar="NAME", help="draws NAME.svg and NAME.png")
+    parser.add_argument("--figure", metavar="NAME", help="draws NAME.svg and NAME.png of gcn.py's")
     args = parser.parse_args()
     if args.figure:
         require("matplotlib")
     document = json.loads(pathlib.Path(args.run).read_text())
+    if "fanouts" in document["context"]:
+        return show(minibatch_table(document["rows"]), args.markdown)
     cases = Cases(document["rows"])
     show(summary_table(cases), args.markdown)
     for precision in dict.fromkeys(key[2] for key in cases.cases):

@@ -157,7 +157,7 @@ def qwen(documents):
         "operations; the other lines end to end are whole passes.",
         f"Dense is cuBLAS with unpruned random weights and {told.get('dense_attention', 'cuDNN')}; {measured}. Zeros save "
         "power, so that all of a pass with pruned weights runs at a higher clock.",
-        f"Blocks of {QWEN_BLOCK} × {QWEN_BLOCK}; attention by FlexAttention, {QWEN_ZEROS:.0%} zeros of the causal half, "
+        f"Blocks of {QWEN_BLOCK} × {QWEN_BLOCK}; attention by {told.get('sparse_attention', 'FlexAttention')}, {QWEN_ZEROS:.0%} zeros of the causal half, "
         "at random. The abstract names neither its blocks nor the pattern.",
     ]
     return lines, differs

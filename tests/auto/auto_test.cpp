@@ -16,6 +16,7 @@
 #include "../host/cache_fixture.hpp"
 #include "../host/fake_device.hpp"
 #include "../host/matrices.hpp"
+#include "gpu/backend.hpp"
 #include "gpu/rates.hpp"
 #include "select/device_rates.hpp"
 #include "spmmbench/error.hpp"
@@ -26,6 +27,7 @@ namespace spmmbench {
 #ifdef SPMMBENCH_TEST_RATES  // defined by files for CUDA, which this program does without
 double measure_gather(Device&) { throw DeviceError("no gather rate", false); }
 double measure_dense(Device&) { throw DeviceError("no dense rate", false); }
+Replay cuda_record(const std::function<void()>&, int, GraphKind, Device&) { return {}; }
 #endif
 
 namespace {

@@ -61,7 +61,7 @@ class MiniBatches(unittest.TestCase):
             rows = json.loads((folder / "out.json").read_text())["rows"]
             self.assertEqual([row["status"] for row in rows], ["ok", "ok"], rows)
             np.testing.assert_allclose(rows[1]["losses"], rows[0]["losses"], rtol=1e-4)
-            told = python(EXAMPLE / "minibatch.py", "--table", folder / "out.json")
+            told = python(EXAMPLE / "report.py", folder / "out.json", "--markdown")
             self.assertEqual(told.returncode, 0, told.stderr)
             self.assertIn("| fp32 | 50 | 8 | graph |", told.stdout)
 
