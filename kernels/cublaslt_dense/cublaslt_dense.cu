@@ -104,7 +104,7 @@ class CublasLtDensePlan final : public Plan {
   PlanReport report() const override {
     PlanReport report;
     report.device_bytes = a_.memory.bytes() + workspace_.bytes();
-    report.params["fast"] = a_.fast ? "1" : "0";
+    report.params["fast"] = fmt::format("{:d}", a_.fast);
     report.metrics["algorithms"] = count_;
     report.issued_flops = 2.0 * static_cast<double>(a_.view.rows) *
                           static_cast<double>(a_.view.cols) * static_cast<double>(b_.cols);
