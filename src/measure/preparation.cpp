@@ -1,7 +1,13 @@
 #include "measure/preparation.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -38,6 +44,20 @@ const bool kThreadsSpin = [] {
   return active || std::getenv("GOMP_SPINCOUNT") != nullptr;
 }();
 
+// Whether another thread of this process works or waits for a processor.
+bool another_thread_is_runnable() {
+  const std::string own = fmt::format("{}", gettid());
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == own) continue;
+    std::ifstream file(task.path() / "stat");
+    std::string line;
+    std::getline(file, line);  // empty of a thread that has ended
+    const std::size_t name_end = line.rfind(") ");
+    if (name_end != std::string::npos && line.compare(name_end + 2, 1, "R") == 0) return true;
+  }
+  return false;
+}
+
 // What a kernel began and did not wait for, on other streams and in other threads too, is part of
 // its preparation.
 void add_unfinished_work(Device& device, StageTimer& stages) {
@@ -50,7 +70,7 @@ void add_unfinished_work(Device& device, StageTimer& stages) {
   const auto others_work = [&] {
     const double before = processor_seconds();
     std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
-    return processor_seconds() - before > kLookSeconds / 2;
+    return processor_seconds() - before > kLookSeconds / 2 || another_thread_is_runnable();
   };
   while (on_host && !kThreadsSpin && others_work() && steady_seconds() - start < kMostSeconds) {
   }
