@@ -278,36 +278,54 @@ def measure(args, matrix, task, backend, width, precision):
     return row
 
 
-def parse():
+def names(text):
+    return text.split(",")
+
+
+def numbers(text):
+    return [int(x) for x in text.split(",")]
+
+
+def parser_of(description, backends, precisions):
+    """With the arguments that every training has; parsed and checked by `parsed`."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("graphs", nargs="+", metavar="GRAPH")
     parser.add_argument("--out", required=True, help="the result, rewritten after every row")
-    names = lambda text: text.split(",")  # noqa: E731
-    parser.add_argument("--backends", type=names, default=list(BACKENDS))
-    parser.add_argument("--precision", type=names, default=["fp32", "tf32", "fp16"])
-    parser.add_argument("--widths", type=lambda t: [int(w) for w in t.split(",")], default=[64, 256])
+    parser.add_argument("--backends", type=names, default=list(backends))
+    parser.add_argument("--precision", type=names, default=list(precisions))
+    parser.add_argument("--widths", type=numbers, default=[64, 256])
+    parser.add_argument("--device", type=torch.device, default=None, help="cuda or cpu")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--spmmbench", default="spmmbench", help="the program, for gen: graphs")
+    parser.add_argument("--downloads", default="suitesparse", help="folder of SuiteSparse's files")
+    return parser
+
+
+def parsed(parser, backends, counts):
+    """`counts`: options that are numbers, or lists of them, from 1."""
+    args = parser.parse_args()
+    if args.device is None:
+        args.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if wrong := set(args.precision) - set(LOSS_SCALE):
+        parser.error(f"precision {', '.join(wrong)}: {', '.join(LOSS_SCALE)} are possible")
+    if wrong := set(args.backends) - set(backends):
+        parser.error(f"backend {', '.join(wrong)}: {', '.join(backends)} are possible")
+    if min(np.min(getattr(args, count)) for count in counts) < 1:
+        parser.error(f"{', '.join(counts[:-1])} and {counts[-1]} are numbers from 1")
+    return args
+
+
+def parse():
+    parser = parser_of(__doc__, BACKENDS, ("fp32", "tf32", "fp16"))
     parser.add_argument("--epochs", type=int, default=100, help="of torch and auto")
     parser.add_argument("--other-epochs", type=int, default=20, help="of the other backends")
     parser.add_argument("--eager-epochs", type=int, default=10, help="without a CUDA graph")
     parser.add_argument(
         "--seconds", type=float, default=5.0, help="most that the epochs of one row may take"
     )
-    parser.add_argument("--device", type=torch.device, default=None, help="cuda or cpu")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--spmmbench", default="spmmbench", help="the program, for gen: graphs")
-    parser.add_argument("--downloads", default="suitesparse", help="folder of SuiteSparse's files")
-    args = parser.parse_args()
-    if args.device is None:
-        args.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if wrong := set(args.precision) - set(LOSS_SCALE):
-        parser.error(f"precision {', '.join(wrong)}: {', '.join(LOSS_SCALE)} are possible")
-    if wrong := set(args.backends) - set(BACKENDS):
-        parser.error(f"backend {', '.join(wrong)}: {', '.join(BACKENDS)} are possible")
-    if min(args.epochs, args.other_epochs, args.eager_epochs, *args.widths) < 1:
-        parser.error("epochs and widths are numbers from 1")
-    return args
+    return parsed(parser, BACKENDS, ("other_epochs", "eager_epochs", "epochs", "widths"))
 
 
 def context(args, layers):

@@ -15,7 +15,6 @@ not seen. Sampling is timed by itself. torch.sparse and PyTorch Geometric are tr
 the one whose products are fastest counts.
 """
 
-import argparse
 import itertools
 import pathlib
 import time
@@ -24,7 +23,9 @@ import torch
 
 import backends
 import graphs
-from gcn import CLASSES, LEARNING_RATE, LOSS_SCALE, Clock, Task, context, quartiles, write
+from gcn import (
+    CLASSES, LEARNING_RATE, LOSS_SCALE, Clock, Task, context, numbers, parsed, parser_of, quartiles, write,
+)  # fmt: skip
 from neighbours import Graph
 
 BACKENDS = ("torch", "pyg", "csr_merge", "auto")
@@ -122,20 +123,8 @@ def measure(args, batches, backend, width, precision):
     }
 
 
-def numbers(text):
-    return [int(x) for x in text.split(",")]
-
-
 def parse():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("graphs", nargs="+", metavar="GRAPH", help="as gcn.py takes them")
-    parser.add_argument("--out", required=True, help="the result, rewritten after every row")
-    names = lambda text: text.split(",")  # noqa: E731
-    parser.add_argument("--backends", type=names, default=list(BACKENDS))
-    parser.add_argument("--precision", type=names, default=["fp32", "fp16"])
-    parser.add_argument("--widths", type=numbers, default=[64, 256])
+    parser = parser_of(__doc__, BACKENDS, ("fp32", "fp16"))
     parser.add_argument(
         "--batches", type=numbers, default=[1024, 16384], help="vertices whose loss a step takes"
     )
@@ -143,20 +132,7 @@ def parse():
         "--fanouts", type=numbers, default=[5, 10, 15], help="neighbours, from the first layer on"
     )
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--device", type=torch.device, default=None, help="cuda or cpu")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--spmmbench", default="spmmbench", help="the program, for gen: graphs")
-    parser.add_argument("--downloads", default="suitesparse", help="folder of SuiteSparse's files")
-    args = parser.parse_args()
-    if args.device is None:
-        args.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if wrong := set(args.precision) - set(LOSS_SCALE):
-        parser.error(f"precision {', '.join(wrong)}: {', '.join(LOSS_SCALE)} are possible")
-    if wrong := set(args.backends) - set(BACKENDS):
-        parser.error(f"backend {', '.join(wrong)}: {', '.join(BACKENDS)} are possible")
-    if min(args.steps, *args.batches, *args.fanouts, *args.widths) < 1:
-        parser.error("batches, steps, fanouts and widths are numbers from 1")
-    return args
+    return parsed(parser, BACKENDS, ("batches", "steps", "fanouts", "widths"))
 
 
 def main():

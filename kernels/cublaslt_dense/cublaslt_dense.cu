@@ -112,9 +112,6 @@ class CublasLtDensePlan final : public Plan {
   }
 
  private:
-  using Description = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulDesc_t>,
-                                      cublasStatus_t (*)(cublasLtMatmulDesc_t)>;
-
   template <class Value>
   void set(cublasLtMatmulDescAttributes_t attribute, Value value) {
     SPMMBENCH_CUBLASLT(cublasLtMatmulDescSetAttribute, product_.get(), attribute, &value,
@@ -124,8 +121,7 @@ class CublasLtDensePlan final : public Plan {
   void describe() {
     cublasLtMatmulDesc_t product = nullptr;
     SPMMBENCH_CUBLASLT(cublasLtMatmulDescCreate, &product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-    product_ =
-        Description(product, SPMMBENCH_FUNCTION(cublaslt_library(), cublasLtMatmulDescDestroy));
+    product_ = {product, SPMMBENCH_FUNCTION(cublaslt_library(), cublasLtMatmulDescDestroy)};
     set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
     set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(a_.fast ? 1 : 0));
     layout_a_ = layout_of(a_.view.type, a_.view.cols, a_.view.rows, a_.view.ld);
@@ -183,7 +179,7 @@ class CublasLtDensePlan final : public Plan {
   cublasLtHandle_t handle_;
   const DenseA8& a_;
   DenseView b_, c_;  // their shapes
-  Description product_{nullptr, nullptr};
+  LtOwned<cublasLtMatmulDesc_t> product_{nullptr, nullptr};
   LtOwned<cublasLtMatrixLayout_t> layout_a_{nullptr, nullptr}, layout_b_{nullptr, nullptr},
       layout_c_{nullptr, nullptr};
   std::array<cublasLtMatmulHeuristicResult_t, kMostAlgorithms> found_{};
