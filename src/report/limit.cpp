@@ -15,6 +15,7 @@ namespace {
 constexpr double kLaunchUs = 2.1;
 // Gathers of rows from the L2 cache of an H200 over its copy bandwidth: 8.4 to 9.2 over 4.3 TB/s.
 constexpr double kGatherOverCopy = 2;
+constexpr double kSectorBytes = 32;  // of the L2 cache: the least that is read of a row of B
 constexpr double kLeastExplained = 1.0 / 3;  // a choice: less is no explanation
 
 // Rows of B that the kernel reads from the cache; 0 where its format does not say.
@@ -48,7 +49,9 @@ std::string limit_of(const ResultRow& row) {
   }
   const std::array<std::pair<double, const char*>, 4> parts = {{
       {c_bytes / bytes_per_us, "output"},
-      {gathered_rows(row) * n * value_bytes / (kGatherOverCopy * bytes_per_us), "gathers"},
+      {gathered_rows(row) * std::max(n * value_bytes, kSectorBytes) /
+           (kGatherOverCopy * bytes_per_us),
+       "gathers"},
       {padding_bytes / bytes_per_us, "padding"},
       {(a_bytes - padding_bytes) / bytes_per_us, "A"},
   }};

@@ -38,6 +38,18 @@ TEST(Limit, IsTheLargestPartOfWhatMustMove) {
   EXPECT_EQ(limit_of(row), "A") << "the bytes are indices";
 }
 
+TEST(Limit, CountsASectorOfTheCacheForAShortRowOfB) {
+  ResultRow row = on_gpu(300);
+  row.n = 8;  // 16 bytes of B; C has 32,000
+  FormatStats format;
+  format.bytes = 60'000;
+  format.stored = 10'000;
+  format.tiles = 100;
+  format.extra["gathered_rows_of_b"] = 5000;
+  row.format = format;
+  EXPECT_EQ(limit_of(row), "gathers") << "160,000 bytes at twice the rate, not half of them";
+}
+
 TEST(Limit, IsNotNamedWhereBytesExplainLittle) {
   EXPECT_EQ(limit_of(on_gpu(20'000)), "");
   EXPECT_EQ(limit_of(on_gpu(2)), "launch");
