@@ -18,6 +18,7 @@ Precision stand_in(Precision precision) {
   switch (precision) {
     case Precision::bf16:
     case Precision::fp8_e4m3: return Precision::fp16;
+    case Precision::tf32:
     case Precision::fp64: return Precision::fp32;
     default: return precision;
   }

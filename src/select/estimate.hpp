@@ -59,8 +59,8 @@ struct Estimator {
     return standing == nullptr ? Standing::full : standing(product);
   }
   // Nothing where no factors are for this precision and N. bf16 has those of fp16, which moves the
-  // same bytes through the same units, and fp64, unless it has its own, those of fp32: amounts
-  // count bytes.
+  // same bytes through the same units, and tf32 and fp64, unless they have their own, those of
+  // fp32: amounts count bytes.
   std::optional<Estimate> estimate(const Product& product) const;
 };
 
