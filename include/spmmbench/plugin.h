@@ -32,7 +32,8 @@
  * same device must be current at `bind`, `launch` and `destroy_*`. Device pointers belong to its
  * primary context (the CUDA runtime's). Only `launch` is given a stream: data that the other
  * functions read on the device must be complete when they are called, and data that they write is
- * complete when they return.
+ * complete when they return. (What is enqueued on the legacy default stream counts as complete for
+ * libspmmbench, whose own stream follows that one.)
  *
  * Ownership. Neither side frees memory of the other. Arguments are only read, and only until the
  * function returns, unless said otherwise. What a library returns (descriptions, strings) stays

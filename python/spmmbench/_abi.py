@@ -34,10 +34,10 @@ def names_in(values, names):
 
 
 class Sized(c.Structure):
-    """A struct that begins with its size."""
+    """A struct that begins with its size, which is not given."""
 
-    def __init__(self, /, **fields):
-        super().__init__(size=c.sizeof(type(self)), **fields)
+    def __init__(self, /, *in_order, **fields):
+        super().__init__(c.sizeof(self), *in_order, **fields)
 
 
 class Csr(Sized):

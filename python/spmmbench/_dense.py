@@ -25,8 +25,16 @@ def loaded(name):
 
 
 def is_torch(x):
-    torch = loaded("torch")
+    torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
+
+
+def torch_stream(device):
+    """The handle of torch's current stream on a GPU."""
+    torch = sys.modules["torch"]
+    # What torch's own compiler calls, and a twentieth of what current_stream() takes.
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return raw(device) if raw else torch.cuda.current_stream(device).cuda_stream
 
 
 def is_cupy(x):
@@ -78,9 +86,9 @@ class TorchArrays:
 
     @classmethod
     def view(cls, x, what):
-        device = x.device
-        if device.type not in ("cpu", "cuda"):
-            raise InvalidArgument(f"{what} lies on {device}; the CPU or a CUDA device is wanted")
+        on_gpu = x.is_cuda
+        if not on_gpu and not x.is_cpu:
+            raise InvalidArgument(f"{what} lies on {x.device}; the CPU or a CUDA device is wanted")
         torch = loaded("torch")
         if x.layout is not torch.strided or x.is_nested:
             raise InvalidArgument(f"{what} is a sparse or nested tensor; a dense one is wanted")
@@ -94,8 +102,8 @@ class TorchArrays:
             x.data_ptr(),
             _matrix(x.shape, what),
             x.stride(),
-            _type(cls.types(), x.dtype, what),
-            device.index if device.type == "cuda" else "cpu",
+            _type(cls._types or cls.types(), x.dtype, what),
+            x.device.index if on_gpu else "cpu",
             None,
             x,
         )
@@ -107,11 +115,11 @@ class TorchArrays:
 
     @staticmethod
     def stream(view):
-        return loaded("torch").cuda.current_stream(view.device).cuda_stream
+        return torch_stream(view.device)
 
     @classmethod
     def empty(cls, lines, ld, kind, like):
-        return loaded("torch").empty((lines, ld), dtype=cls.types()[kind], device=like.keep.device)
+        return like.keep.new_empty((lines, ld), dtype=cls.types()[kind])
 
 
 class NumpyArrays:

@@ -99,6 +99,7 @@ class Kernel:
     def __init__(self, library, struct):
         self.library = library
         self.struct = struct
+        self.pointer = ctypes.pointer(struct)
         self.described = abi.Kernel()  # in this version: what one of version 1 has not is 0
         ctypes.memmove(
             ctypes.byref(self.described), ctypes.byref(struct), _size_of_kernel(library.abi_version)
@@ -111,6 +112,7 @@ class Kernel:
         _require(struct.device in (abi.HOST, abi.CUDA), who, "device SPMMBENCH_HOST or SPMMBENCH_CUDA")
         for name in ("prepare", "bind", "launch", "destroy_plan", "destroy_prepared"):
             _require(getattr(struct, name), who, name)
+            setattr(self, name, getattr(struct, name))  # each look at a struct makes a new function
         _require(struct.allowed_n or not struct.allowed_n_count, who, "allowed_n")
         _require(struct.options or not struct.option_count, who, "options")
         options = [struct.options[i] for i in range(struct.option_count)]

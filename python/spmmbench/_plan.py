@@ -3,6 +3,7 @@
 import ctypes
 import math
 import operator
+import sys
 import threading
 import weakref
 
@@ -26,27 +27,49 @@ def _one_of(value, allowed, what, who=None):
     return value
 
 
-class _Stages:
-    """What preparation took: {stage: milliseconds}."""
+class _UnderWay(threading.local):
+    """Calls of a library that this thread has begun, the innermost last: what they took, as
+    {stage: milliseconds}, and what is wrong with it, since a callback cannot raise."""
 
     def __init__(self):
-        ms, faults = {}, []  # a callback cannot raise
+        self.calls = []
 
-        def receive(_context, stage, milliseconds):  # without self, so that no cycle waits for gc
-            name = _library.text(stage)
-            if not name or not 0 <= milliseconds < math.inf:
-                faults.append(f"stage '{name}': {milliseconds:g} ms: {_EXPECTED_STAGE}")
-            ms[name] = ms.get(name, 0.0) + milliseconds
 
-        self.ms, self._faults = ms, faults
-        self._add = abi.AddStage(receive)
-        self.struct = abi.Stages(add=self._add)
+_under_way = _UnderWay()
 
-    def checked(self, kernel):
-        """The times, once all are there."""
+
+@abi.AddStage
+def _add_stage(_context, stage, milliseconds):
+    ms, faults = _under_way.calls[-1]
+    name = _library.text(stage)
+    if not name or not 0 <= milliseconds < math.inf:
+        faults.append(f"stage '{name}': {milliseconds:g} ms: {_EXPECTED_STAGE}")
+    ms[name] = ms.get(name, 0.0) + milliseconds
+
+
+_RECEIVER = ctypes.pointer(abi.Stages(add=_add_stage))
+
+
+class _Stages:
+    """What calls of a library took, which are given _RECEIVER."""
+
+    def __init__(self, kernel):
+        self._kernel, self._ms, self._faults = kernel, {}, []
+
+    def of(self, function, *arguments):
+        _under_way.calls.append((self._ms, self._faults))
+        try:
+            status = function(*arguments)
+        finally:
+            _under_way.calls.pop()
+        if status != abi.OK:
+            self._kernel.library.check(status)
+
+    def checked(self):
+        """{stage: milliseconds}, once all are there."""
         if self._faults:
-            raise Error(f"{kernel.name}: {self._faults[0]}")
-        return self.ms
+            raise Error(f"{self._kernel.name}: {self._faults[0]}")
+        return self._ms
 
 
 def _columns(n):
@@ -80,6 +103,22 @@ def _require_current(device):
         raise InvalidArgument(
             f"the plan is for GPU {device}, and GPU {_cuda.current_device()} is current"
         )
+
+
+_to_free = {}  # by the identity of weak references: themselves
+
+
+def _free_with(owner, function, *arguments):
+    """Calls the function when `owner` is no more, but not at the end of the process, which frees all.
+    weakref.finalize does the same and takes four times as long."""
+
+    def free(reference, to_free=_to_free, is_finalizing=sys.is_finalizing):
+        del to_free[id(reference)]
+        if not is_finalizing():
+            function(*arguments)
+
+    reference = weakref.ref(owner, free)
+    _to_free[id(reference)] = reference
 
 
 class _Held:
@@ -132,31 +171,23 @@ class Prepared(_Held):
         if chosen.flags & abi.KEEPS_A:
             self._kept = a
         if self.device != "cpu" and a.device != "cpu":
-            _cuda.synchronize()  # A is complete; the library works on a stream of its own
-        stages = _Stages()
+            a.wait(loaded)
+        stages = _Stages(chosen)
         self._handle = self._prepare(a, given, transposed, stages)
-        finalizer = weakref.finalize(self, chosen.struct.destroy_prepared, self._handle)
-        finalizer.atexit = False  # the process's end frees it
-        self.stages_ms = stages.checked(chosen)
+        _free_with(self, chosen.destroy_prepared, self._handle)
+        self.stages_ms = stages.checked()
 
     def _prepare(self, a, options, transposed, stages):
         """The library's handle."""
-        csr = a.struct()
         problem = abi.Problem(
-            a=ctypes.pointer(csr),
-            options=_sparse.options_array(options),
-            precision=abi.PRECISIONS[self.precision],
-            flags=abi.TRANSPOSED if transposed else 0,
+            ctypes.pointer(a.struct()),
+            _sparse.options_array(options),
+            abi.PRECISIONS[self.precision],
+            abi.TRANSPOSED if transposed else 0,
         )
         handle = ctypes.c_void_p()
-        struct = self._kernel.struct
-        status = struct.prepare(
-            ctypes.pointer(struct),
-            ctypes.byref(problem),
-            ctypes.byref(stages.struct),
-            ctypes.byref(handle),
-        )
-        self._kernel.library.check(status)
+        kernel = self._kernel
+        stages.of(kernel.prepare, kernel.pointer, problem, _RECEIVER, handle)
         if not handle.value:
             raise Error(f"{self._kernel.name}: prepare: gave no prepared A")
         return handle.value
@@ -240,23 +271,15 @@ class Plan(_Held):
         self.device = prepared.device
         self.tensor_core_sums = kernel.tensor_core_sums and prepared.precision not in ("fp32", "fp64")
         self.shape = (prepared.shape[0], n)  # of C
-        stages = _Stages()
-        asked = abi.Shape(n=n, layout=abi.LAYOUTS[layout], c_type=abi.ELEMENTS[self.c_type])
+        stages = _Stages(kernel)
+        asked = abi.Shape(n, abi.LAYOUTS[layout], abi.ELEMENTS[self.c_type])
         handle = ctypes.c_void_p()
         self._check_device()
         self._library = kernel.library
-        self._library.check(
-            kernel.struct.bind(
-                prepared._handle,
-                ctypes.byref(asked),
-                ctypes.byref(stages.struct),
-                ctypes.byref(handle),
-            )
-        )
+        stages.of(kernel.bind, prepared._handle, asked, _RECEIVER, handle)
         if not handle.value:
             raise Error(f"{kernel.name}: bind: gave no plan")
-        self._launch = kernel.struct.launch
-        self._report = kernel.struct.report
+        self._launch = kernel.launch
         self._handle = handle.value
         self._lock = threading.Lock()  # of what a call changes: the members below, the workspace
         self._checked = {}  # shape, strides, type and device of the last B and the last C
@@ -264,10 +287,10 @@ class Plan(_Held):
         self._gaps = {}  # bytes behind that which a kernel may touch
         self._b = self._dense(prepared.shape[1], self.b_type)
         self._c = self._dense(prepared.shape[0], self.c_type)
+        self._ld_of_c = self._pitch(n if layout == "row" else prepared.shape[0], self.c_type)
         self._b_at, self._c_at = ctypes.addressof(self._b), ctypes.addressof(self._c)
-        finalizer = weakref.finalize(self, _destroy_plan, kernel, self._handle, prepared)
-        finalizer.atexit = False
-        self.stages_ms = stages.checked(kernel)
+        _free_with(self, _destroy_plan, kernel, self._handle, prepared)
+        self.stages_ms = stages.checked()
 
     def __matmul__(self, b):
         return self(b)
@@ -290,14 +313,12 @@ class Plan(_Held):
         view = arrays.view(b, "B")
         self._place(self._b, arrays, view, self.b_type, "B")
         if out is None:
-            out, arrays_c = self._empty_c(arrays, view), arrays
+            out = self._make(arrays, self.shape[0], self._ld_of_c, self.c_type, view)
+            self._checked["C"] = None
+            self._c.ld = self._ld_of_c
+            self._point(self._c, _sparse.address_of(out), "C")
         else:
-            arrays_c = _dense.arrays_of(out, "C")
-        target = arrays_c.view(out, "C")
-        self._place(self._c, arrays_c, target, self.c_type, "C")
-        apart = target.data - view.data
-        if -self._extents["C"] < apart < self._extents["B"] and self._overlap(apart):
-            raise InvalidArgument("C overlaps B; memory of its own is wanted")
+            self._place_out(view, out)
         handle = None
         if self.device != "cpu":
             self._check_device()
@@ -307,6 +328,14 @@ class Plan(_Held):
             self._library.check(status)
         return out
 
+    def _place_out(self, b, out):
+        arrays = _dense.arrays_of(out, "C")
+        target = arrays.view(out, "C")
+        self._place(self._c, arrays, target, self.c_type, "C")
+        apart = target.data - b.data
+        if -self._extents["C"] < apart < self._extents["B"] and self._overlap(apart):
+            raise InvalidArgument("C overlaps B; memory of its own is wanted")
+
     def settle(self):
         """Prepares at once what calls would prepare later (`auto`), so that they do no more than
         multiply: before a CUDA graph is captured, or calls are timed. The GPU's work is done when
@@ -314,11 +343,11 @@ class Plan(_Held):
         settle = self.prepared._kernel.described.settle
         if not settle:
             return self
-        stages = _Stages()
+        stages = _Stages(self.prepared._kernel)
         with self._lock:
             self._check_device()
-            self._library.check(settle(self._handle, ctypes.byref(stages.struct)))
-            for stage, ms in stages.checked(self.prepared._kernel).items():
+            stages.of(settle, self._handle, _RECEIVER)
+            for stage, ms in stages.checked().items():
                 self.stages_ms[stage] = self.stages_ms.get(stage, 0.0) + ms
         return self
 
@@ -344,8 +373,8 @@ class Plan(_Held):
         from the GPU to the host), params, issued_flops, format (or None) and
         stages_ms, which is what preparation and this plan took."""
         told = abi.Report()
-        if self._report:
-            self._library.check(self._report(self._handle, ctypes.byref(told)))
+        if report := self.prepared._kernel.struct.report:
+            self._library.check(report(self._handle, ctypes.byref(told)))
         params = _library.texts(told.params)
         self._check_report(told, params)
         form = None
@@ -393,9 +422,7 @@ class Plan(_Held):
         return f"<plan n={self.n} {self.layout} {self.c_type} of {self.prepared!r}>"
 
     def _dense(self, rows, kind):
-        return abi.Dense(
-            rows=rows, cols=self.n, layout=abi.LAYOUTS[self.layout], type=abi.ELEMENTS[kind]
-        )
+        return abi.Dense(None, rows, self.n, 0, abi.LAYOUTS[self.layout], abi.ELEMENTS[kind])
 
     def _pitch(self, length, kind, gathered=False):
         """Elements from one line of `length` to the next. `gathered`: as `empty_b` makes them."""
@@ -413,35 +440,36 @@ class Plan(_Held):
 
     def _empty(self, rows, kind, like, gathered=False):
         arrays = _dense.arrays_of(like)
-        return self._make(arrays, rows, kind, arrays.view(like, "the array"), gathered)
+        ld = self._pitch(self.n if self.layout == "row" else rows, kind, gathered)
+        return self._make(arrays, rows, ld, kind, arrays.view(like, "the array"))
 
-    def _empty_c(self, arrays, view):
-        return self._make(arrays, self.shape[0], self.c_type, view)
-
-    def _make(self, arrays, rows, kind, view, gathered=False):
-        if self.layout == "row":
-            ld = self._pitch(self.n, kind, gathered)
-            made = arrays.empty(rows, ld, kind, view)
-            return made if ld == self.n else made[:, : self.n]
-        ld = self._pitch(rows, kind, gathered)
-        return arrays.empty(self.n, ld, kind, view)[:, :rows].T
+    def _make(self, arrays, rows, ld, kind, view):
+        lines, length = (rows, self.n) if self.layout == "row" else (self.n, rows)
+        made = arrays.empty(lines, ld, kind, view)
+        if ld != length:
+            made = made[:, :length]
+        return made if self.layout == "row" else made.T
 
     def _check_device(self):
         if self.device != "cpu":
             _require_current(self.device)
 
-    def _place(self, dense, arrays, view, kind, name):
-        """Fills in where an array lies, after checking that it may lie so."""
-        if view.data % self.data_alignment != 0:
+    def _point(self, dense, address, name):
+        if address % self.data_alignment != 0:
             raise InvalidArgument(
                 f"{name} begins at an address that is no multiple of {self.data_alignment}"
             )
-        dense.data = view.data
+        dense.data = address
+
+    def _place(self, dense, arrays, view, kind, name):
+        """Fills in where an array lies, after checking that it may lie so."""
+        self._point(dense, view.data, name)
         form = view[1:5]
         if form != self._checked.get(name):
             dense.ld = self._pitch_of(dense, view, kind, name)
-            self._extents[name] = self._extent(dense)
-            self._gaps[name] = self._gap(*self._lines(dense)[1:]) if self._extents[name] else 0
+            lines, length, pitch = self._lines(dense)
+            self._extents[name] = (lines - 1) * pitch + length if lines and length else 0
+            self._gaps[name] = self._gap(length, pitch) if self._extents[name] else 0
             self._checked[name] = form
         if self._gaps[name]:
             self._check_end(arrays, view, name)
@@ -474,10 +502,6 @@ class Plan(_Held):
         if self.layout == "col":
             lines, length = length, lines
         return lines, length * size, dense.ld * size
-
-    def _extent(self, dense):
-        lines, length, pitch = self._lines(dense)
-        return (lines - 1) * pitch + length if lines and length else 0
 
     def _overlap(self, apart):
         """Whether C, `apart` bytes behind B, shares elements with it; the bytes from the first to
@@ -539,7 +563,7 @@ class Plan(_Held):
 
 
 def _destroy_plan(kernel, handle, _prepared):  # which outlives its plans
-    kernel.struct.destroy_plan(handle)
+    kernel.destroy_plan(handle)
 
 
 def prepare(

@@ -10,12 +10,13 @@ import numpy as np
 import scipy.sparse
 
 from . import _abi as abi
-from . import _dense
+from . import _cuda, _dense
 from .errors import InvalidArgument
 
 _INDEX_TYPES = {"int32": abi.I32, "int64": abi.I64}
 _VALUE_TYPES = {"float32": abi.F32, "float16": abi.F16, "bfloat16": abi.BF16, "float64": abi.F64}
 _BITS_OF_BF16 = "uint16"  # in arrays of libraries that have no bf16
+_TYPES_OF_BITS = {**_VALUE_TYPES, _BITS_OF_BF16: abi.BF16}
 _PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for all others: scipy makes float64 where nobody asked for it
 
 
@@ -77,12 +78,9 @@ class Csr:
                 raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
             here = self.on_host()
         values = _fitted_values(here.values, kernel, precision)
-        return dataclasses.replace(
-            here,
-            row_ptr=_index(here.row_ptr, struct.row_ptr_types),
-            col_idx=_index(here.col_idx, struct.col_idx_types),
-            values=values,
-        )
+        row_ptr = _index(here.row_ptr, struct.row_ptr_types)
+        col_idx = _index(here.col_idx, struct.col_idx_types)
+        return Csr(here.shape, row_ptr, col_idx, values, here.device)
 
     def on_host(self):
         """The same as NumPy arrays; values of bf16 become fp32."""
@@ -97,18 +95,25 @@ class Csr:
         csr.sort_indices()
         return Csr(self.shape, csr.indptr, csr.indices, csr.data, "cpu")
 
+    def wait(self, library):
+        """Until the arrays, on a GPU, are complete for the library, which has a stream of its own. That
+        of libspmmbench follows the legacy default stream, on which torch works unless it is told."""
+        ordered = library.own and _dense.is_torch(self.values)
+        if not ordered or _dense.torch_stream(self.device) != 0:
+            _cuda.synchronize()
+
     def struct(self):
         return abi.Csr(
-            rows=self.shape[0],
-            cols=self.shape[1],
-            nnz=self.nnz,
-            row_ptr=address_of(self.row_ptr),
-            col_idx=address_of(self.col_idx),
-            values=address_of(self.values),
-            memory=abi.HOST if self.device == "cpu" else abi.CUDA,
-            row_ptr_type=_INDEX_TYPES[_dtype(self.row_ptr)],
-            col_idx_type=_INDEX_TYPES[_dtype(self.col_idx)],
-            value_type=value_type_of(self.values),
+            *self.shape,
+            self.nnz,
+            address_of(self.row_ptr),
+            address_of(self.col_idx),
+            address_of(self.values),
+            None,
+            abi.HOST if self.device == "cpu" else abi.CUDA,
+            _INDEX_TYPES[_dtype(self.row_ptr)],
+            _INDEX_TYPES[_dtype(self.col_idx)],
+            value_type_of(self.values),
         )
 
     def to_scipy(self, dtype=np.float64):
@@ -181,7 +186,7 @@ def new_values(values, nnz, kernel, precision, device):
 
 
 def value_type_of(x):
-    return {**_VALUE_TYPES, _BITS_OF_BF16: abi.BF16}[_dtype(x)]
+    return _TYPES_OF_BITS[_dtype(x)]
 
 
 def _dtype(x):
@@ -252,10 +257,10 @@ def _holds_integers(x):
 
 def _indices(x, name):
     """As int32 or int64, which kernels and libraries compute with."""
-    if not _holds_integers(x):
-        raise InvalidArgument(f"A has {name} of {_dtype(x)}; integers are wanted")
     if _dtype(x) in _INDEX_TYPES:
         return x
+    if not _holds_integers(x):
+        raise InvalidArgument(f"A has {name} of {_dtype(x)}; integers are wanted")
     wide = _cast(x, "int64")
     if _dtype(x).endswith(("uint64", "u8")) and bool((wide < 0).any()):
         raise InvalidArgument(f"A has {name} of 2^63 and more")
@@ -265,6 +270,8 @@ def _indices(x, name):
 def _reals(x):
     """Values, which are real numbers; those of Python's own objects as fp64."""
     kind = _dtype(x)
+    if kind in _VALUE_TYPES:
+        return x
     if kind == "object":
         try:
             return x.astype(np.float64)
@@ -339,17 +346,10 @@ def _to_numpy(x):
 def device_of(x):
     """Where an array lies: "cpu", or the index of a GPU, None where it does not tell."""
     if _dense.is_torch(x):
-        return "cpu" if x.device.type == "cpu" else x.device.index
+        return "cpu" if x.is_cpu else x.device.index
     if isinstance(x, np.ndarray):
         return "cpu"
     return x.device.id if _dense.is_cupy(x) else None
-
-
-def _device(arrays):
-    places = {device_of(x) for x in arrays}
-    if len(places) != 1:
-        raise InvalidArgument("the arrays of A lie on several devices")
-    return places.pop()
 
 
 def _shape(given):
@@ -369,14 +369,18 @@ def _checked(shape, *arrays):
         raise InvalidArgument(f"A has column indices in {len(col_idx.shape)} dimensions; one is wanted")
     rows, nnz = shape[0], col_idx.shape[0]
     for name, x, length in (("row pointers", row_ptr, rows + 1), ("values", values, nnz)):
-        if tuple(x.shape) != (length,):
+        if x.shape != (length,):
             raise InvalidArgument(f"A has {tuple(x.shape)} {name}; {length} are wanted")
-    if any(isinstance(x, np.ma.MaskedArray) for x in arrays):
-        raise InvalidArgument("A has a masked array; one without a mask is wanted")
+    for x in arrays:
+        if isinstance(x, np.ma.MaskedArray):
+            raise InvalidArgument("A has a masked array; one without a mask is wanted")
     row_ptr = _indices(row_ptr, "row pointers")
     col_idx = _indices(col_idx, "column indices")
-    arrays = (_contiguous(x) for x in (row_ptr, col_idx, _reals(values)))
-    return Csr(shape, *arrays, _device((row_ptr, col_idx, values)))
+    values = _reals(values)
+    places = {device_of(row_ptr), device_of(col_idx), device_of(values)}
+    if len(places) != 1:
+        raise InvalidArgument("the arrays of A lie on several devices")
+    return Csr(shape, _contiguous(row_ptr), _contiguous(col_idx), _contiguous(values), places.pop())
 
 
 def csr_of(a):

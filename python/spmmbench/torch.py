@@ -45,11 +45,11 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx, matrix, x):
         ctx.matrix = matrix
-        return matrix._multiply(x)
+        return matrix.multiply(x)
 
     @staticmethod
     def backward(ctx, gradient):
-        return None, ctx.matrix.transposed()(gradient)
+        return None, ctx.matrix.transposed().product(gradient)
 
 
 class _ProductOfValues(torch.autograd.Function):
@@ -60,9 +60,9 @@ class _ProductOfValues(torch.autograd.Function):
     def forward(ctx, matrix, values, x):
         ctx.matrix = matrix
         ctx.save_for_backward(values, x)
-        matrix._own_values = False
+        matrix.own_values = False
         matrix.prepared.update(values)
-        return matrix._multiply(x)
+        return matrix.multiply(x)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -70,12 +70,104 @@ class _ProductOfValues(torch.autograd.Function):
         values, x = ctx.saved_tensors
         of_values = of_x = None
         if ctx.needs_input_grad[1]:
-            of_values = ctx.matrix._sampled_product(gradient, x).to(values.dtype)
+            of_values = ctx.matrix.sampled_product(gradient, x).to(values.dtype)
         if ctx.needs_input_grad[2]:
-            transpose = ctx.matrix._transposed_pattern()
+            transpose = ctx.matrix.transposed_pattern()
             transpose.prepared.update(values)
-            of_x = transpose._multiply(gradient)
+            of_x = transpose.multiply(gradient)
         return None, of_values, of_x
+
+
+class _Matrix:
+    """What is prepared of A, or of A^T where `turned`, and its plans. No module, since making one takes
+    as long as half of what else Python does for a new A."""
+
+    def __init__(self, a, asked, turned):
+        self.prepared = Prepared(a, *asked, turned)
+        self.shape = self.prepared.shape
+        self.own_values = True  # those of A are in force
+        self.module = None  # a weak reference to its SparseMatrix
+        self._a, self._asked, self._turned = a, asked, turned
+        self._dtype = _DTYPE_OF[self.prepared.precision]
+        self._plans = {}
+        self._transpose = None  # of A; of A^T a weak reference to A, so that no cycle keeps both
+        self._of_values = None  # A^T with the values of product(X, values)
+        self._rows = None  # of A's entries
+
+    def plan(self, n):
+        if n not in self._plans:
+            self._plans[n] = self.prepared.plan(n)
+        return self._plans[n]
+
+    def transposed(self):
+        known = self._transpose
+        if isinstance(known, weakref.ref):
+            known = known()
+        if known is not None:
+            return known
+        if self._turned or self._is_turned_by_the_library():
+            other = _Matrix(self._a, self._asked, not self._turned)
+        else:
+            transpose = self._a.transposed()
+            if transpose.same_as(self._a):
+                self._transpose = weakref.ref(self)
+                return self
+            other = _Matrix(transpose, self._asked, False)
+        other._transpose = weakref.ref(self)
+        self._transpose = other
+        return other
+
+    def _is_turned_by_the_library(self):
+        """On the GPU that A lies on. A square A is turned here, to see whether it equals A^T."""
+        square = self.shape[0] == self.shape[1]
+        return self._a.device != "cpu" and not square and self.prepared._kernel.library.own
+
+    def transposed_pattern(self):
+        if self._of_values is None:
+            self._of_values = _Matrix(self._a, self._asked, not self._turned)
+        return self._of_values
+
+    def sampled_product(self, gradient, x):
+        """The dot products of the rows of C's gradient and of X that meet in A's entries, in fp32."""
+        most = 1 << 24  # elements that are multiplied at a time
+        cols = torch.as_tensor(self._a.col_idx, device=x.device)
+        if self._rows is None:
+            lengths = torch.as_tensor(self._a.row_ptr, device=x.device).diff()
+            self._rows = torch.arange(len(lengths), device=x.device).repeat_interleave(lengths)
+        kind = torch.float64 if x.dtype is torch.float64 else torch.float32
+        out = torch.empty(len(cols), dtype=kind, device=x.device)
+        step = max(1, most // max(1, x.shape[1]))
+        of_c, of_x = (cols, self._rows) if self._turned else (self._rows, cols)
+        for first in range(0, len(cols), step):
+            part = slice(first, first + step)
+            left = gradient.index_select(0, of_c[part]).to(kind)
+            torch.sum(left * x.index_select(0, of_x[part]).to(kind), 1, out=out[part])
+        return out
+
+    def product(self, x, values=None):
+        """With gradients where they are asked for."""
+        if values is not None:
+            return _ProductOfValues.apply(self, values, x)
+        if not self.own_values:
+            self.prepared.update(self._a.values)
+            self.own_values = True
+        if torch.is_grad_enabled() and x.requires_grad:
+            return _Product.apply(self, x)
+        return self.multiply(x)
+
+    def multiply(self, x):
+        if x.dim() != 2 or x.shape[0] != self.shape[1]:
+            raise InvalidArgument(f"X is {tuple(x.shape)}; {self.shape[1]} x n is wanted")
+        if x.dtype is not self._dtype:
+            raise InvalidArgument(f"X is {x.dtype}; {self._dtype} is wanted")
+        x = x.resolve_neg()
+        plan = self.plan(x.shape[1])
+        pitch = x.stride(0) * x.element_size()
+        overlap = x.shape[0] > 1 and x.stride(0) < x.shape[1]  # such as one row expanded
+        misplaced = pitch % plan.pitch_alignment or x.data_ptr() % plan.data_alignment
+        if x.stride(1) != 1 or overlap or misplaced or _ends_early(x, plan):
+            x = plan.empty_b(x).copy_(x)
+        return plan(x)
 
 
 class SparseMatrix(torch.nn.Module):
@@ -103,24 +195,17 @@ class SparseMatrix(torch.nn.Module):
         library=None,
         transposed=False,
     ):
-        super().__init__()
         csr = _sparse.csr_of(a)
         if torch.is_tensor(a) and a.requires_grad:
             raise InvalidArgument("A requires a gradient: give its values to forward(X, values)")
         asked = (kernel, precision, options, device, library)
-        prepared = Prepared(csr, *asked, transposed)
-        vars(self).update(  # none of it is a parameter, and Module looks at each for some microseconds
-            _a=csr,
-            prepared=prepared,
-            _asked=asked,
-            _turned=transposed,  # what is multiplied by is the transpose of _a
-            _dtype=_DTYPE_OF[prepared.precision],
-            _plans={},
-            _transpose=None,  # A^T; of A^T a weak reference to A, so that no cycle keeps both
-            _of_values=None,  # A^T with the values of forward(X, values)
-            _rows=None,  # of A's entries
-            _own_values=True,  # those of A are in force
-        )
+        self._wrap(_Matrix(csr, asked, transposed))
+
+    def _wrap(self, matrix):
+        super().__init__()
+        # No parameter: Module looks at each of them for some microseconds.
+        vars(self).update(_matrix=matrix, prepared=matrix.prepared)
+        matrix.module = weakref.ref(self)
 
     def __deepcopy__(self, memo):
         """Itself: A is constant, so a copy of a model shares it."""
@@ -128,93 +213,33 @@ class SparseMatrix(torch.nn.Module):
 
     @property
     def shape(self):
-        return self.prepared.shape
+        return self._matrix.shape
 
     def plan(self, n):
         """The plan for X of K x n, made at the first call."""
-        if n not in self._plans:
-            self._plans[n] = self.prepared.plan(n)
-        return self._plans[n]
+        return self._matrix.plan(n)
 
     def transposed(self):
         """A^T as such a matrix, made at the first call."""
-        known = self._transpose
-        if isinstance(known, weakref.ref):
-            known = known()
-        if known is not None:
-            return known
-        if self._turned or self._is_turned_by_the_library():
-            other = SparseMatrix(self._a, *self._asked, transposed=not self._turned)
-        else:
-            transpose = self._a.transposed()
-            if transpose.same_as(self._a):
-                self._transpose = weakref.ref(self)
-                return self
-            other = SparseMatrix(transpose, *self._asked)
-        other._transpose = weakref.ref(self)
-        self._transpose = other
-        return other
-
-    def _is_turned_by_the_library(self):
-        """On the GPU that A lies on. A square A is turned here, to see whether it equals A^T."""
-        square = self.shape[0] == self.shape[1]
-        return self._a.device != "cpu" and not square and self.prepared._kernel.library.own
-
-    def _transposed_pattern(self):
-        if self._of_values is None:
-            self._of_values = SparseMatrix(self._a, *self._asked, transposed=not self._turned)
-        return self._of_values
-
-    def _sampled_product(self, gradient, x):
-        """The dot products of the rows of C's gradient and of X that meet in A's entries, in fp32."""
-        most = 1 << 24  # elements that are multiplied at a time
-        cols = torch.as_tensor(self._a.col_idx, device=x.device)
-        if self._rows is None:
-            lengths = torch.as_tensor(self._a.row_ptr, device=x.device).diff()
-            self._rows = torch.arange(len(lengths), device=x.device).repeat_interleave(lengths)
-        kind = torch.float64 if x.dtype is torch.float64 else torch.float32
-        out = torch.empty(len(cols), dtype=kind, device=x.device)
-        step = max(1, most // max(1, x.shape[1]))
-        of_c, of_x = (cols, self._rows) if self._turned else (self._rows, cols)
-        for first in range(0, len(cols), step):
-            part = slice(first, first + step)
-            left = gradient.index_select(0, of_c[part]).to(kind)
-            torch.sum(left * x.index_select(0, of_x[part]).to(kind), 1, out=out[part])
-        return out
+        matrix = self._matrix.transposed()
+        known = matrix.module and matrix.module()
+        if known is None:
+            known = SparseMatrix.__new__(SparseMatrix)
+            known._wrap(matrix)
+        return known
 
     def forward(self, x, values=None):
         if not torch.is_tensor(x):
             raise InvalidArgument(f"X is a {type(x).__name__}; a torch tensor is wanted")
         if x.layout is not torch.strided or x.is_nested:
             raise InvalidArgument("X is a sparse or nested tensor; a dense one is wanted")
-        if values is not None:
-            return _ProductOfValues.apply(self, values, x)
-        if not self._own_values:
-            self.prepared.update(self._a.values)
-            self._own_values = True
-        if torch.is_grad_enabled() and x.requires_grad:
-            return _Product.apply(self, x)
-        return self._multiply(x)
+        return self._matrix.product(x, values)
 
     def __matmul__(self, x):
         return self(x)
 
     def extra_repr(self):
         return repr(self.prepared)
-
-    def _multiply(self, x):
-        if x.dim() != 2 or x.shape[0] != self.shape[1]:
-            raise InvalidArgument(f"X is {tuple(x.shape)}; {self.shape[1]} x n is wanted")
-        if x.dtype is not self._dtype:
-            raise InvalidArgument(f"X is {x.dtype}; {self._dtype} is wanted")
-        x = x.resolve_neg()
-        plan = self.plan(x.shape[1])
-        pitch = x.stride(0) * x.element_size()
-        overlap = x.shape[0] > 1 and x.stride(0) < x.shape[1]  # such as one row expanded
-        misplaced = pitch % plan.pitch_alignment or x.data_ptr() % plan.data_alignment
-        if x.stride(1) != 1 or overlap or misplaced or _ends_early(x, plan):
-            x = plan.empty_b(x).copy_(x)
-        return plan(x)
 
 
 class _AllRows(torch.autograd.Function):
@@ -279,6 +304,7 @@ class DistributedMatrix(torch.nn.Module):
 
 def _ends_early(x, plan):
     """Whether x's memory ends where a kernel may still read."""
-    pitch, length = (count * x.element_size() for count in (x.stride(0), x.shape[1]))
-    read = (x.shape[0] - 1) * pitch + length + plan._gap(length, pitch)
-    return x.data_ptr() + read > _dense.TorchArrays.end(x)
+    pitch, length = x.stride(0) * x.element_size(), x.shape[1] * x.element_size()
+    gap = plan._gap(length, pitch)
+    read = (x.shape[0] - 1) * pitch + length + gap
+    return gap > 0 and x.data_ptr() + read > _dense.TorchArrays.end(x)
