@@ -23,25 +23,39 @@ MatrixFeatures sizes_of(const SparseOperand& a) {
   return sizes;
 }
 
+// Those that prepare nothing, ours first.
+const std::vector<const Estimator*>& of_plain_csr() {
+  static const std::vector<const Estimator*> found = [] {
+    const auto info_of = [](const Estimator* one) -> const KernelInfo* {
+      const Kernel* kernel = Registry<Kernel>::instance().find(one->spec);
+      return kernel == nullptr ? nullptr : &kernel->info();
+    };
+    std::vector<const Estimator*> all;
+    for (const auto& one : estimators())
+      if (const KernelInfo* info = info_of(one.get()); info != nullptr && info->reads_plain_csr)
+        all.push_back(one.get());
+    std::stable_partition(all.begin(), all.end(),
+                          [&](const auto* one) { return !info_of(one)->baseline; });
+    return all;
+  }();
+  return found;
+}
+
 }  // namespace
 
 std::optional<Start> start_of(const SparseOperand& a, const Shape& shape,
                               const DeviceInfo& device) {
   const MatrixFeatures sizes = sizes_of(a);
   const DeviceModel model = device_model(device, known_rates(device));
-  std::optional<Start> start;
   std::string refusal;
-  for (const auto& one : estimators()) {
-    const Kernel* kernel = Registry<Kernel>::instance().find(one->spec);
-    if (kernel == nullptr || !kernel->info().reads_plain_csr) continue;
-    if (start && kernel->info().baseline) continue;
+  for (const Estimator* one : of_plain_csr()) {
     const auto estimate = one->estimate(Product(sizes, shape, a.precision, model));
     if (!estimate) continue;
     const Candidate candidate{one->spec, *estimate};
     if (auto choice = supported(candidate, a, shape, device, refusal))
-      start = Start{*std::move(choice), candidate};
+      return Start{*std::move(choice), candidate};
   }
-  return start;
+  return std::nullopt;
 }
 
 StartingPlan::StartingPlan(Chooser& chooser, Start start, const Shape& shape,

@@ -1,4 +1,5 @@
-// CSR of a caller on the device: one pass checks and converts it. Whether the columns of all rows
+// CSR of a caller on the device: one pass checks and converts it, and tells the host what it has
+// found. Whether the columns of all rows
 // ascend follows from two counts: of the entries whose column does not exceed that of the entry
 // before, and of those among them that begin a row. They ascend where both are equal.
 
@@ -13,6 +14,8 @@
 #include <cstdint>
 #include <cub/device/device_radix_sort.cuh>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "gpu/cuda_check.hpp"
@@ -23,32 +26,71 @@ namespace {
 
 constexpr int kThreads = 256;
 
-struct Findings {
-  // The first of each kind; all bits set: there is none.
-  unsigned long long falls;     // row behind which row_ptr is less
-  unsigned long long outside;   // entry whose column is not in [0, cols)
-  unsigned long long unsorted;  // entries of a row whose column does not exceed the one before
-  std::int64_t first, last;     // of row_ptr
-};
 constexpr unsigned long long kNone = ~0ULL;
+struct Findings {
+  // The first of each kind; kNone: there is none.
+  unsigned long long falls = kNone;    // row behind which row_ptr is less
+  unsigned long long outside = kNone;  // entry whose column is not in [0, cols)
+  // Entries of a row whose column does not exceed the one before, modulo 2^64.
+  unsigned long long unsorted = 0;
+  std::int64_t first = 0, last = 0;  // of row_ptr
+};
+
+// Where they are gathered. The CTA that arrives last leaves it as it was.
+struct Gathered {
+  Findings found;
+  unsigned arrivals = 0;
+};
+
+template <class Function>
+__device__ void visit_on_device(ElementType type, const Function& function) {
+  switch (type) {
+#define SPMMBENCH_CASE(id, ...) \
+  case ElementType::id: return function(Element<ElementType::id>{});
+    SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
+  }
+}
+
+struct Values {
+  const void* from;  // null: all are 1
+  ElementType type;
+  void* to;
+  ElementType stored;
+  Precision precision;
+
+  __device__ void convert(std::int64_t i) const {
+    double value = 1;
+    if (from != nullptr)
+      visit_on_device(type, [&](auto element) {
+        value = element.decode(static_cast<const typename decltype(element)::Bits*>(from)[i]);
+      });
+    visit_on_device(stored, [&](auto element) {
+      using To = decltype(element);
+      static_cast<typename To::Bits*>(to)[i] =
+          To::encode(round_to(precision, static_cast<typename To::Value>(value)));
+    });
+  }
+};
 
 template <class Offset, class Column>
 __global__ void __launch_bounds__(kThreads)
     check_and_copy(const Offset* row_ptr, const Column* col_idx, std::int64_t rows,
                    std::int64_t cols, std::int64_t nnz, std::int64_t* row_ptr_out,
-                   std::int32_t* col_idx_out, Findings* found) {
+                   std::int32_t* col_idx_out, Values values, Gathered* gathered, Findings* told) {
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  Findings& found = gathered->found;
   int not_ascending = 0;  // less those that begin a row
   for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i <= max(rows, nnz);
        i += step) {
     if (i <= rows) {
       const auto begin = static_cast<std::int64_t>(row_ptr[i]);
       row_ptr_out[i] = begin;
-      if (i == 0) found->first = begin;
-      if (i == rows) found->last = begin;
+      if (i == 0) found.first = begin;
+      if (i == rows) found.last = begin;
       if (i < rows) {
         const auto end = static_cast<std::int64_t>(row_ptr[i + 1]);
-        if (end < begin) atomicMin(&found->falls, static_cast<unsigned long long>(i));
+        if (end < begin) atomicMin(&found.falls, static_cast<unsigned long long>(i));
         if (begin < end && begin > 0 && begin < nnz)
           not_ascending -= col_idx[begin] <= col_idx[begin - 1] ? 1 : 0;
       }
@@ -56,14 +98,25 @@ __global__ void __launch_bounds__(kThreads)
     if (i < nnz) {
       const auto column = static_cast<std::int64_t>(col_idx[i]);
       col_idx_out[i] = static_cast<std::int32_t>(column);
+      values.convert(i);
       if (column < 0 || column >= cols)
-        atomicMin(&found->outside, static_cast<unsigned long long>(i));
+        atomicMin(&found.outside, static_cast<unsigned long long>(i));
       if (i > 0) not_ascending += col_idx[i] <= col_idx[i - 1] ? 1 : 0;
     }
   }
-  if (not_ascending != 0)  // modulo 2^64, so that the sum of all is right
-    atomicAdd(&found->unsorted,
-              static_cast<unsigned long long>(static_cast<std::int64_t>(not_ascending)));
+  __shared__ int of_cta;
+  if (threadIdx.x == 0) of_cta = 0;
+  __syncthreads();
+  if (not_ascending != 0) atomicAdd(&of_cta, not_ascending);
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (of_cta != 0)
+    atomicAdd(&found.unsorted, static_cast<unsigned long long>(static_cast<std::int64_t>(of_cta)));
+  __threadfence();
+  if (atomicInc(&gathered->arrivals, gridDim.x - 1) != gridDim.x - 1) return;
+  __threadfence();
+  *told = found;
+  found = Findings{};
 }
 
 __device__ std::int32_t row_of(const std::int64_t* row_ptr, std::int64_t rows, std::int64_t entry) {
@@ -178,14 +231,6 @@ void require_no_repetition(const DeviceCsr& a, Device& device) {
                           read(device, a.col_idx + entry)));
 }
 
-// Twice transposed, a matrix is itself with ascending columns.
-ReorderedCsr sorted(ReorderedCsr a, Device& device) {
-  a = transpose_on_device(a, device);
-  a = transpose_on_device(a, device);
-  require_no_repetition(a.a.view(), device);
-  return a;
-}
-
 template <class Function>
 void with_index_types(const GivenCsr& given, const Function& function) {
   const auto of_offsets = [&](auto* row_ptr) {
@@ -225,36 +270,62 @@ void require_device_memory(const void* data, std::int64_t bytes, const char* wha
   }
 }
 
-ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Device& device) {
-  require_arrays(given, device);
-  const cudaStream_t stream = stream_of(device);
+namespace {
+
+// What checks on a device need, for one at a time. Kept until the program ends.
+struct Checks {
+  std::mutex mutex;
+  Gathered* gathered = nullptr;
+  Findings* told = nullptr;  // on the host
+
+  Checks() {
+    constexpr Gathered kNothing;
+    SPMMBENCH_CUDA(cudaMalloc(&gathered, sizeof kNothing));
+    SPMMBENCH_CUDA(cudaMemcpy(gathered, &kNothing, sizeof kNothing, cudaMemcpyHostToDevice));
+    SPMMBENCH_CUDA(cudaMallocHost(&told, sizeof *told));
+  }
+};
+
+Checks& checks_of(const Device& device) {
+  static std::mutex mutex;
+  static auto& all = *new std::map<int, Checks>;
+  const std::scoped_lock lock(mutex);
+  return all[device.info().index];
+}
+
+// Enqueues a copy and its check.
+CsrOnDevice enqueue_reading(const GivenCsr& given, Precision precision, Checks& checks,
+                            Device& device) {
   const auto count = static_cast<std::size_t>(given.nnz);
+  const ElementType stored = storage_type(precision);
   Buffer row_ptr = device.allocate((given.rows + 1) * sizeof(std::int64_t));
   Buffer col_idx = device.allocate(count * sizeof(std::int32_t));
-  Buffer values = device.allocate(count * bytes_of(storage_type(precision)));
-  const Buffer findings = device.allocate(sizeof(Findings));
-  device.fill_bytes(findings.data(), 0, sizeof(Findings));
-  device.fill_bytes(findings.data(), 0xFF, offsetof(Findings, unsorted));
+  Buffer values = device.allocate(count * bytes_of(stored));
   constexpr std::int64_t kBlocksPerSm = 8;  // as many as an SM holds
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(
       blocks_for(std::max(given.rows, given.nnz) + 1), kBlocksPerSm * device.info().sm_count));
   with_index_types(given, [&](const auto* offsets, const auto* columns) {
-    check_and_copy<<<blocks, kThreads, 0, stream>>>(
+    check_and_copy<<<blocks, kThreads, 0, stream_of(device)>>>(
         offsets, columns, given.rows, given.cols, given.nnz, row_ptr.as<std::int64_t>(),
-        col_idx.as<std::int32_t>(), findings.as<Findings>());
+        col_idx.as<std::int32_t>(),
+        Values{given.values, given.value_type, values.data(), stored, precision}, checks.gathered,
+        checks.told);
     SPMMBENCH_CUDA_LAUNCHED();
   });
-  convert_values(given.values, given.value_type, nullptr, values.data(), precision, given.nnz,
-                 device.stream());
-  const Findings found = read(device, findings.as<Findings>());
-  require_sound(found, given, device);
-  CsrOnDevice out(given.rows, given.cols, given.nnz, storage_type(precision), std::move(row_ptr),
-                  std::move(col_idx), std::move(values));
-  ReorderedCsr as_given{std::move(out), {}};
-  return found.unsorted == 0 ? std::move(as_given) : sorted(std::move(as_given), device);
+  return {given.rows,         given.cols,         given.nnz,        stored,
+          std::move(row_ptr), std::move(col_idx), std::move(values)};
 }
 
-ReorderedCsr transpose_on_device(const ReorderedCsr& given, Device& device) {
+// Waits for what was enqueued. Whether the columns of each row ascend. Throws Error where the
+// arrays are no matrix.
+bool ascends(const Checks& checks, const GivenCsr& given, Device& device) {
+  device.synchronize();
+  require_sound(*checks.told, given, device);
+  return checks.told->unsorted == 0;
+}
+
+// Whatever the arrays of `given` hold, nothing outside of them is read.
+ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
   const DeviceCsr& a = given.a.view();
   if (a.nnz >= std::numeric_limits<std::int32_t>::max())
     throw Error(fmt::format("{} nonzeros: at most 2^31 - 2 are sorted on the device", a.nnz));
@@ -290,10 +361,47 @@ ReorderedCsr transpose_on_device(const ReorderedCsr& given, Device& device) {
         values.as<Bits>());
     SPMMBENCH_CUDA_LAUNCHED();
   });
-  device.synchronize();
   return {CsrOnDevice(a.cols, a.rows, a.nnz, a.value_type, std::move(row_ptr), std::move(col_idx),
                       std::move(values)),
           std::move(source)};
+}
+
+// Twice transposed, a matrix is itself with ascending columns.
+ReorderedCsr sorted(ReorderedCsr a, Device& device) {
+  a = transpose_on_device(a, device);
+  a = transpose_on_device(a, device);
+  require_no_repetition(a.a.view(), device);
+  return a;
+}
+
+}  // namespace
+
+ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Device& device) {
+  require_arrays(given, device);
+  Checks& checks = checks_of(device);
+  std::unique_lock lock(checks.mutex);
+  ReorderedCsr as_given{enqueue_reading(given, precision, checks, device), {}};
+  if (ascends(checks, given, device)) return as_given;
+  lock.unlock();
+  return sorted(std::move(as_given), device);
+}
+
+ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision,
+                                       Device& device) {
+  require_arrays(given, device);
+  Checks& checks = checks_of(device);
+  std::unique_lock lock(checks.mutex);
+  ReorderedCsr as_given{enqueue_reading(given, precision, checks, device), {}};
+  ReorderedCsr transposed = enqueue_transpose(as_given, device);
+  if (ascends(checks, given, device)) return transposed;
+  lock.unlock();
+  return transpose_on_device(sorted(std::move(as_given), device), device);
+}
+
+ReorderedCsr transpose_on_device(const ReorderedCsr& a, Device& device) {
+  ReorderedCsr transposed = enqueue_transpose(a, device);
+  device.synchronize();
+  return transposed;
 }
 
 void convert_values(const void* from, ElementType type, const std::int32_t* source, void* to,

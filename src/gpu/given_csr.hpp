@@ -31,6 +31,9 @@ struct ReorderedCsr {
 // done.
 ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Device& device);
 
+// A^T of such arrays, with one wait for both. Columns ascend, and throws as read_csr_on_device does.
+ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision, Device& device);
+
 // A^T, by a stable radix sort of the columns, which need not ascend. The source of its entries is
 // that of A's. Throws Error from 2^31 - 1 nonzeros on. Returns when it is done.
 ReorderedCsr transpose_on_device(const ReorderedCsr& a, Device& device);

@@ -8,6 +8,10 @@ ReorderedCsr read_csr_on_device(const GivenCsr&, Precision, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 
+ReorderedCsr read_transposed_on_device(const GivenCsr&, Precision, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
 ReorderedCsr transpose_on_device(const ReorderedCsr&, Device&) {
   throw DeviceError("built without CUDA", false);
 }

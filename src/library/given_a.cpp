@@ -48,13 +48,9 @@ GivenA::GivenA(const spmmbench_csr& given, Precision precision, bool transposed,
     : precision_(precision), device_of_kernel_(device), nnz_(given.nnz) {
   const bool on_gpu = device.info().kind == DeviceKind::cuda;
   if (on_gpu && given.memory == SPMMBENCH_CUDA) {
-    {
-      const auto timed = stages.scope("check");
-      device_ = read_csr_on_device(given_arrays(given), precision, device);
-    }
-    if (!transposed) return;
-    const auto timed = stages.scope("transpose");
-    device_ = transpose_on_device(*device_, device);
+    const auto timed = stages.scope(transposed ? "transpose" : "check");
+    device_ = (transposed ? read_transposed_on_device : read_csr_on_device)(given_arrays(given),
+                                                                            precision, device);
     return;
   }
   host_ = read_csr(given, precision, memory, &source_);

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <tuple>
 
 #include "select/cache.hpp"
 
@@ -24,9 +27,16 @@ CacheEntry key_of(const DeviceInfo& device) {
           {"cublas", device.cublas_version}};
 }
 
+// The same without a copy.
+auto identity_of(const DeviceInfo& device) {
+  return std::tie(device.name, device.uuid, device.sm_count, device.driver_version,
+                  device.cublas_version);
+}
+using Identity = std::tuple<std::string, std::string, int, std::string, std::string>;
+
 std::mutex rates_mutex;  // of what follows
-std::map<CacheEntry, DeviceRates>& all_known() {
-  static std::map<CacheEntry, DeviceRates> rates;
+std::map<Identity, DeviceRates, std::less<>>& all_known() {
+  static std::map<Identity, DeviceRates, std::less<>> rates;
   return rates;
 }
 
@@ -52,19 +62,19 @@ bool read_kept(const CacheEntry& key, DeviceRates& rates) {
 
 void set_rates(const DeviceInfo& device, const DeviceRates& rates) {
   const std::lock_guard lock(rates_mutex);
-  all_known()[key_of(device)] = rates;
+  all_known()[identity_of(device)] = rates;
 }
 
 DeviceRates known_rates(const DeviceInfo& device) {
   const std::lock_guard lock(rates_mutex);
-  const auto found = all_known().find(key_of(device));
+  const auto found = all_known().find(identity_of(device));
   return found == all_known().end() ? DeviceRates{} : found->second;
 }
 
 DeviceRates rates_of(Device& device, const MeasureRate& gather, const MeasureRate& dense) {
   const CacheEntry key = key_of(device.info());
   const std::lock_guard lock(rates_mutex);
-  DeviceRates& known = all_known()[key];
+  DeviceRates& known = all_known()[identity_of(device.info())];
   DeviceRates rates = known;
   if (rates.copy_bytes_per_second == 0)
     rates.copy_bytes_per_second = device.copy_bytes_per_second();  // which the device remembers

@@ -86,6 +86,8 @@ TEST(GivenCsr, IsSortedWithTheSourceOfEachEntryWhereColumnsDoNotAscend) {
     const Given<std::int32_t, std::int32_t> given(device, mixed);
     const ReorderedCsr read = read_csr_on_device(given.csr, Precision::fp32, device);
     expect_matrix(device, read.a.view(), shape.matrix);
+    expect_matrix(device, read_transposed_on_device(given.csr, Precision::fp32, device).a.view(),
+                  transpose(shape.matrix));
     if (read.source.data() == nullptr) continue;  // rows of one entry
     const auto source = downloaded<std::int32_t>(device, read.source.data(), mixed.nnz());
     for (std::int64_t i = 0; i < mixed.nnz(); ++i)
@@ -106,17 +108,21 @@ TEST(GivenCsr, TransposedIsTheTransposeOfTheHost) {
     const Given<std::int64_t, std::int32_t> given(device, shape.matrix);
     std::vector<std::int64_t> source;
     const CsrMatrix expected = transpose(rounded(shape.matrix, Precision::fp16), &source);
-    const ReorderedCsr transposed =
-        transpose_on_device(read_csr_on_device(given.csr, Precision::fp16, device), device);
-    expect_matrix(device, transposed.a.view(), expected);
-    EXPECT_EQ(downloaded<std::int32_t>(device, transposed.source.data(), source.size()),
-              std::vector<std::int32_t>(source.begin(), source.end()));
+    for (const bool at_once : {false, true}) {
+      const ReorderedCsr transposed =
+          at_once
+              ? read_transposed_on_device(given.csr, Precision::fp16, device)
+              : transpose_on_device(read_csr_on_device(given.csr, Precision::fp16, device), device);
+      expect_matrix(device, transposed.a.view(), expected);
+      EXPECT_EQ(downloaded<std::int32_t>(device, transposed.source.data(), source.size()),
+                std::vector<std::int32_t>(source.begin(), source.end()));
+    }
   }
 }
 
 class BadCsr : public testing::Test {
  protected:
-  // What reading it throws, after `spoil`.
+  // What reading it and its transpose throw, after `spoil`.
   template <class Spoil>
   std::string refusal(Device& device, const Spoil& spoil) {
     CsrMatrix a{3, 5, {0, 2, 2, 4}, {1, 3, 0, 4}, {1, 2, 3, 4}};
@@ -124,12 +130,17 @@ class BadCsr : public testing::Test {
     const Given<std::int32_t, std::int64_t> given(device, a);
     GivenCsr csr = given.csr;
     csr.nnz = 4;
-    try {
-      (void)read_csr_on_device(csr, Precision::fp32, device);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "taken";
+    const auto refusal_of = [&](const auto& read) -> std::string {
+      try {
+        (void)read(csr, Precision::fp32, device);
+      } catch (const Error& error) {
+        return error.what();
+      }
+      return "taken";
+    };
+    const std::string refused = refusal_of(read_csr_on_device);
+    EXPECT_EQ(refusal_of(read_transposed_on_device), refused);
+    return refused;
   }
 };
 

@@ -34,6 +34,20 @@ TEST(MemoryPool, GivesAFreedBlockToTheNextAllocationOfItsSize) {
   memory.pool.release(second.data);
 }
 
+TEST(MemoryPool, GivesABlockThatIsAtMostAQuarterLarger) {
+  Memory memory;
+  const auto first = memory.pool.allocate(100'000);
+  memory.pool.release(first.data);
+  const auto much_less = memory.pool.allocate(60'000);
+  EXPECT_NE(much_less.data, first.data);
+  const auto less = memory.pool.allocate(85'000);
+  EXPECT_EQ(less.data, first.data);
+  EXPECT_EQ(memory.pool.kept_bytes(), 0U);
+  memory.pool.release(less.data);
+  EXPECT_GE(memory.pool.kept_bytes(), 100'000U);
+  memory.pool.release(much_less.data);
+}
+
 TEST(MemoryPool, WaitsOnceForAllThatWasFreedBefore) {
   Memory memory;
   void* const blocks[] = {memory.pool.allocate(100).data, memory.pool.allocate(100).data,
