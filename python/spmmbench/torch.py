@@ -5,8 +5,8 @@
     y = a @ x                                       # backward: A^T times the gradient of y
     y = a(x, values)                                # other values of A, which get a gradient too
 
-Without `values` A is a constant. A^T is made and prepared at the first backward pass; where it
-equals A, the same prepared form serves both. Plans are kept, one for each width of X.
+Without `values` A is a constant. A^T is made and prepared by the first product whose X requires a
+gradient; where it equals A, the same prepared form serves both. Plans are kept, one for each width of X.
 
 In a job of torch.distributed, DistributedMatrix divides A, X and C by rows among the ranks:
 
@@ -18,6 +18,7 @@ Attention over the blocks of keys that a pattern keeps, without gradients:
     y = block_attention(q, k, v, AttentionBlocks(kept, 128))
 """
 
+import contextlib
 import weakref
 
 import torch
@@ -26,7 +27,7 @@ import torch.distributed
 from . import _dense, _sparse
 from ._attention import AttentionBlocks, block_attention
 from ._plan import Prepared
-from .errors import InvalidArgument
+from .errors import Error, InvalidArgument
 
 __all__ = ["AttentionBlocks", "DistributedMatrix", "SparseMatrix", "block_attention"]
 
@@ -45,7 +46,12 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx, matrix, x):
         ctx.matrix = matrix
-        return matrix.multiply(x)
+        c = matrix.multiply(x)
+        # While the GPU multiplies. The thread of backward passes has nothing of this code in its caches,
+        # and would take several times as long.
+        with contextlib.suppress(Error):  # which the backward pass raises
+            matrix.transposed().plan(c.shape[1])
+        return c
 
     @staticmethod
     def backward(ctx, gradient):
