@@ -135,23 +135,28 @@ __global__ void find_repeated(DeviceCsr a, unsigned long long* first) {
     atomicMin(first, static_cast<unsigned long long>(i));
 }
 
-__global__ void number(std::int32_t* out, std::int64_t count) {
+// Of each entry its row and, in the lower half, its number. Here neighbours look at the same
+// offsets for it; once they are sorted, each looks elsewhere.
+__global__ void number(DeviceCsr a, std::uint64_t* out) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (i < count) out[i] = static_cast<std::int32_t>(i);
+  if (i < a.nnz)
+    out[i] = std::uint64_t{static_cast<std::uint32_t>(row_of(a.row_ptr, a.rows, i))} << 32 |
+             static_cast<std::uint32_t>(i);
 }
 
-// Of A^T: from the entries of A sorted by column. `source`: which entry of A each of them is.
-// `source_of_a`: of each entry of A; null: the same.
+// Of A^T: from the entries of A sorted by column, with the numbers of `number`. `source_of_a`: of
+// each entry of A; null: the same.
 template <class Bits>
 __global__ void fill_transposed(DeviceCsr a, const std::int32_t* source_of_a,
-                                const std::int32_t* sorted_columns, std::int32_t* source,
-                                std::int64_t* row_ptr, std::int32_t* col_idx, Bits* values) {
+                                const std::int32_t* sorted_columns, const std::uint64_t* numbers,
+                                std::int32_t* source, std::int64_t* row_ptr, std::int32_t* col_idx,
+                                Bits* values) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i < a.nnz) {
-    const std::int32_t entry = source[i];
-    col_idx[i] = row_of(a.row_ptr, a.rows, entry);
+    const auto entry = static_cast<std::int32_t>(numbers[i]);
+    col_idx[i] = static_cast<std::int32_t>(numbers[i] >> 32);
     values[i] = static_cast<const Bits*>(a.values)[entry];
-    if (source_of_a != nullptr) source[i] = source_of_a[entry];
+    source[i] = source_of_a == nullptr ? entry : source_of_a[entry];
   }
   if (i > a.cols) return;
   std::int64_t low = 0, high = a.nnz;  // entries of columns below i are those before `high`
@@ -336,8 +341,9 @@ ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
   Buffer values = device.allocate(count * bytes_of(a.value_type));
   Buffer source = device.allocate(count * sizeof(std::int32_t));
   const Buffer sorted_columns = device.allocate(count * sizeof(std::int32_t));
-  auto* const numbers = col_idx.as<std::int32_t>();  // overwritten when all is sorted
-  number<<<blocks_for(a.nnz), kThreads, 0, stream>>>(numbers, a.nnz);
+  const Buffer numbers = device.allocate(count * sizeof(std::uint64_t));
+  const Buffer sorted_numbers = device.allocate(count * sizeof(std::uint64_t));
+  number<<<blocks_for(a.nnz), kThreads, 0, stream>>>(a, numbers.as<std::uint64_t>());
   SPMMBENCH_CUDA_LAUNCHED();
   if (count > 0) {
     const int bits =
@@ -346,8 +352,8 @@ ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
     const auto sort = [&](void* temporary) {
       SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairs(
           temporary, bytes, a.col_idx, sorted_columns.as<std::int32_t>(),
-          static_cast<const std::int32_t*>(numbers), source.as<std::int32_t>(),
-          static_cast<std::int32_t>(count), 0, bits, stream));
+          static_cast<const std::uint64_t*>(numbers.as<std::uint64_t>()),
+          sorted_numbers.as<std::uint64_t>(), static_cast<std::int32_t>(count), 0, bits, stream));
     };
     sort(nullptr);
     const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
@@ -357,8 +363,8 @@ ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
     using Bits = typename decltype(element)::Bits;
     fill_transposed<<<blocks_for(std::max(a.nnz, a.cols + 1)), kThreads, 0, stream>>>(
         a, given.source.as<std::int32_t>(), sorted_columns.as<std::int32_t>(),
-        source.as<std::int32_t>(), row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(),
-        values.as<Bits>());
+        sorted_numbers.as<std::uint64_t>(), source.as<std::int32_t>(), row_ptr.as<std::int64_t>(),
+        col_idx.as<std::int32_t>(), values.as<Bits>());
     SPMMBENCH_CUDA_LAUNCHED();
   });
   return {CsrOnDevice(a.cols, a.rows, a.nnz, a.value_type, std::move(row_ptr), std::move(col_idx),
@@ -386,8 +392,7 @@ ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Devi
   return sorted(std::move(as_given), device);
 }
 
-ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision,
-                                       Device& device) {
+ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision, Device& device) {
   require_arrays(given, device);
   Checks& checks = checks_of(device);
   std::unique_lock lock(checks.mutex);

@@ -31,7 +31,7 @@ struct ReorderedCsr {
 // done.
 ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Device& device);
 
-// A^T of such arrays, with one wait for both. Columns ascend, and throws as read_csr_on_device does.
+// A^T of such arrays, with one wait for both; refuses what read_csr_on_device refuses.
 ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision, Device& device);
 
 // A^T, by a stable radix sort of the columns, which need not ascend. The source of its entries is
