@@ -10,6 +10,7 @@
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
 #include "library/open_device.hpp"
+#include "plugin/host_code_device.hpp"
 #include "plugin/plugin.hpp"
 #include "plugin/plugin_check.hpp"
 #include "process/child.hpp"
@@ -26,37 +27,43 @@ bool is_named(const PluginPattern& pattern, const Kernel& kernel) {
 }
 
 // In this process, which a fault of the kernel may end. False where something is wrong.
-bool check_here(const Kernel& kernel) {
+bool check_here(const Kernel& kernel, bool host_code) {
   const KernelInfo& info = kernel.info();
-  if (info.device == DeviceKind::cuda && probe_cuda().devices.empty()) {
+  const bool on_gpu = info.device == DeviceKind::cuda;
+  const Checked checked = host_code && on_gpu ? Checked::host_code : Checked::products;
+  if (on_gpu && checked == Checked::products && probe_cuda().devices.empty()) {
     print("skipped {}: {}\n", info.name, probe_cuda().reason);
     return true;
   }
-  const std::unique_ptr<Device> device = open_device(info.device);
-  const PluginCheck check = check_plugin_kernel(kernel, *device);
+  const std::unique_ptr<Device> device =
+      checked == Checked::host_code ? open_host_code_device() : open_device(info.device);
+  const PluginCheck check = check_plugin_kernel(kernel, *device, checked);
   if (!check.failures.empty()) {
     print("FAILED  {}: {} cases passed\n", info.name, check.passed);
     for (const std::string& failure : check.failures) print("  {}\n", failure);
   } else if (check.passed == 0) {
     print("skipped {}: every case was: {}\n", info.name, check.reason);
   } else {
-    print("ok      {}: {} cases passed{}\n", info.name, check.passed,
+    print("ok      {}: {} cases {}{}\n", info.name, check.passed,
+          checked == Checked::host_code ? "of its host code ended well" : "passed",
           check.skipped == 0 ? "" : fmt::format(", {} skipped: {}", check.skipped, check.reason));
   }
   return check.failures.empty();
 }
 
 // In a child process.
-bool check_apart(const std::string& path, const Kernel& kernel) {
+bool check_apart(const std::string& path, const Kernel& kernel, bool host_code) {
   const std::string& name = kernel.info().name;
-  Child child(kThisProgram, {"check-plugin", "--here", path + name.substr(name.find(':'))});
+  std::vector<std::string> words = {"check-plugin", "--here", path + name.substr(name.find(':'))};
+  if (host_code) words.emplace_back("--host-code");
+  Child child(kThisProgram, words);
   const double deadline = steady_seconds() + kMostSeconds;
-  bool told = false;
-  const auto pass_on = [&told](const std::string& line) {
-    told = true;
-    print("{}\n", line);
+  std::vector<std::string> lines;
+  const auto keep = [&lines](const std::string& line) { lines.push_back(line); };
+  const auto show = [host_code](const std::string& line) {  // the report of a sanitizer
+    if (host_code) say("{}\n", line);
   };
-  while (child.pump(pass_on)) {
+  while (child.pump(keep, show)) {
     if (steady_seconds() > deadline) {
       child.kill();
       print("FAILED  {}: took more than {:g} s\n", name, kMostSeconds);
@@ -64,10 +71,11 @@ bool check_apart(const std::string& path, const Kernel& kernel) {
     }
     pause_briefly();
   }
-  const auto wrong = static_cast<int>(ExitCode::wrong_result);
-  const bool ended_well = told && child.exited() && child.exit_code() == 0;
-  if (!ended_well && !(told && child.exit_code() == wrong))
-    print("FAILED  {}: {}\n", name, child.ending());
+  const bool ended_well = !lines.empty() && child.exited() && child.exit_code() == 0;
+  const bool found_wrong =
+      !lines.empty() && child.exit_code() == static_cast<int>(ExitCode::wrong_result);
+  if (!ended_well && !found_wrong) lines = {fmt::format("FAILED  {}: {}", name, child.ending())};
+  for (const std::string& line : lines) print("{}\n", line);
   return ended_well;
 }
 
@@ -77,11 +85,16 @@ void add_check_plugin(CLI::App& app, ExitCode& exit_code) {
   struct Arguments {
     std::vector<std::string> libraries;
     std::string here;
+    bool host_code = false;
   };
   auto in = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
       "check-plugin", "Try the kernels of plug-ins on small matrices: what breaks plugin.h?");
   command->add_option("LIBRARY", in->libraries, "./libmine.so, or ./libmine.so:NAME_GLOB");
+  command->add_flag(
+      "--host-code", in->host_code,
+      "Of libraries that are linked with spmmbench/cuda_on_host.c in place of the CUDA "
+      "runtime: all but what kernels compute");
   command->add_option("--here", in->here, "In this process")->group("");
   command->callback([in, &exit_code] {
     const bool here = !in->here.empty();
@@ -97,7 +110,8 @@ void add_check_plugin(CLI::App& app, ExitCode& exit_code) {
            here ? load_plugin(pattern.path) : describe_plugin(pattern.path, kMostSeconds)) {
         if (!is_named(pattern, *kernel)) continue;
         found = true;
-        if (!(here ? check_here(*kernel) : check_apart(pattern.path, *kernel)))
+        if (!(here ? check_here(*kernel, in->host_code)
+                   : check_apart(pattern.path, *kernel, in->host_code)))
           exit_code = ExitCode::wrong_result;
       }
       if (!found) throw Error(fmt::format("{}: no kernel matches", library));

@@ -15,11 +15,16 @@ struct PluginCheck {
   std::vector<std::string> failures;  // a line each, of at most 10 cases
 };
 
+enum class Checked {
+  products,
+  host_code,  // nothing of what kernels of a GPU compute: they are not run
+};
+
 // Every precision, layout and type of C that the kernel offers, over matrices with empty rows, one
 // long row and no entry, odd and even N, with and without a gap behind lines: C is right after a
 // second launch with another B too, nothing is written outside of it nor to B, several plans may
 // live at a time, on the host what was allocated is freed, and what is reported to be held is. All
 // of it once more with each option that has a variant.
-PluginCheck check_plugin_kernel(const Kernel& kernel, Device& device);
+PluginCheck check_plugin_kernel(const Kernel& kernel, Device& device, Checked checked);
 
 }  // namespace spmmbench

@@ -90,7 +90,7 @@ Child::Child(const std::string& program, const std::vector<std::string>& argumen
 
 Child::~Child() { kill(); }
 
-void Child::drain(Stream& stream, const std::function<void(const std::string&)>& on_line) {
+void Child::drain(Stream& stream, const OnLine& on_line) {
   // What a child prints without end must not keep the caller from looking at the clock. A pipe
   // holds less, so nothing of a child that has ended is left.
   constexpr std::size_t kMostBytes = std::size_t{1} << 20;
@@ -113,7 +113,7 @@ void Child::drain(Stream& stream, const std::function<void(const std::string&)>&
   }
 }
 
-bool Child::pump(const std::function<void(const std::string&)>& on_line) {
+bool Child::pump(const OnLine& on_line, const OnLine& on_error_line) {
   if (siginfo_t ended{};
       running_ &&
       waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -121,8 +121,9 @@ bool Child::pump(const std::function<void(const std::string&)>& on_line) {
     kill();  // what it has started, as long as its number is its own
   const bool more = running_;
   drain(out_, on_line);  // after the process was found ended, so that its last lines are not missed
-  drain(err_, [this](const std::string& line) {
+  drain(err_, [&](const std::string& line) {
     if (!line.empty()) last_error_ = line;
+    if (on_error_line) on_error_line(line);
   });
   return more;
 }

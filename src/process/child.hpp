@@ -22,9 +22,10 @@ class Child {
   Child& operator=(const Child&) = delete;
   ~Child();  // kills the child if it still runs
 
-  // Passes each whole line that has come on its stdout to `on_line`; does not wait. False once the
-  // child has ended and all its lines were passed.
-  bool pump(const std::function<void(const std::string&)>& on_line);
+  // Passes each whole line that has come on its stdout to `on_line`, on its stderr to
+  // `on_error_line`; does not wait. False once the child has ended and all its lines were passed.
+  using OnLine = std::function<void(const std::string&)>;
+  bool pump(const OnLine& on_line, const OnLine& on_error_line = nullptr);
 
   void interrupt();  // asks the child to end (SIGINT)
   void kill();       // ends the child and all that it has started, and waits until it has ended
@@ -41,7 +42,7 @@ class Child {
     Descriptor fd;
     std::string partial;
   };
-  void drain(Stream& stream, const std::function<void(const std::string&)>& on_line);
+  void drain(Stream& stream, const OnLine& on_line);
 
   pid_t pid_ = -1;
   bool running_ = false;

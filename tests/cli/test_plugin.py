@@ -7,11 +7,12 @@ import json
 import pathlib
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 
 import cli_case
-from cli_case import QUICK, SMALL, SOURCE, CliCase, main, read
+from cli_case import ENVIRONMENT, QUICK, SMALL, SOURCE, CliCase, main, read
 from installed import build, has_gpu, install, run
 
 SQUARE = "gen:uniform?rows=50&cols=50&density=0.1"
@@ -433,6 +434,42 @@ class CudaExample(Plugins):
             return
         row = self.rows(library, precision="fp16", expected=4)["csr_warp:csr_warp"]
         self.assert_reason(row, "skipped", "no CUDA device")
+
+
+class HostCode(Plugins):
+    """What a plug-in for a GPU does on the host, with the CUDA runtime of include/spmmbench/cuda_on_host.c."""
+
+    def check(self, library, **environment):
+        return subprocess.run([cli_case.PROGRAM, "check-plugin", "--host-code", library], capture_output=True, text=True,
+                              timeout=240, check=False, env={**ENVIRONMENT, **environment})
+
+    @unittest.skipUnless(shutil.which("nvcc"), "needs the CUDA toolkit")
+    def test_faults_are_found_without_a_gpu(self):
+        toolkit = pathlib.Path(shutil.which("nvcc")).resolve().parents[1] / "include"
+        runtime, library = FOLDER / "cuda_on_host.o", FOLDER / "libhost_code.so"
+        run("cc", "-O0", "-fPIC", "-fsanitize=address", "-I", toolkit, "-c", PREFIX / "include/spmmbench/cuda_on_host.c",
+            "-o", runtime)
+        run("c++", "-std=c++17", "-O0", "-shared", "-fPIC", "-fsanitize=address", "-I", PREFIX / "include", "-I", toolkit,
+            SOURCE / "tests/plugin/host_code.cpp", runtime, "-o", library)
+        sanitizer = run("gcc", "-print-file-name=libasan.so").strip()
+        result = self.check(library, LD_PRELOAD=sanitizer)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"ok +host_code:right: \d+ cases of its host code ended well")
+        self.assertIn("FAILED  host_code:too_small: exit", result.stdout)
+        self.assertIn("heap-buffer-overflow", result.stderr)
+        self.assertIn("FAILED  host_code:loses: exit", result.stdout)
+        self.assertNotIn("ok      host_code:loses", result.stdout)
+        self.assertIn("LeakSanitizer", result.stderr)
+
+    @unittest.skipUnless(shutil.which("nvcc"), "needs nvcc")
+    def test_code_of_nvcc_links_with_it(self):
+        library = FOLDER / "libcsr_warp_host.so"
+        run("nvcc", "-shared", "-cudart", "none", "-Xcompiler=-fPIC", "-std=c++20", "-arch=compute_80", "-I",
+            PREFIX / "include", SOURCE / "examples/plugin/cuda/csr_warp.cu", PREFIX / "include/spmmbench/cuda_on_host.c",
+            "-o", library)
+        result = self.check(library)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"ok +csr_warp_host:csr_warp: \d{2,} cases of its host code ended well")
 
 
 class CudaFaults(Plugins):
