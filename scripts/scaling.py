@@ -36,20 +36,27 @@ def speedup(row):
     return row["split"]["one_gpu_us"] / row["hot"]["median_us"] if row["split"]["one_gpu_us"] else None
 
 
+def of_full_overlap(row):
+    """What the longer of the gather and the product takes, of what both take together."""
+    return max(row["split"]["transfer_us"], row["split"]["product_us"]) / row["hot"]["median_us"]
+
+
 def table(rows):
     """Lines: of each split, number of GPUs and N the geometric means over its cases."""
     groups = collections.defaultdict(list)
     for row in rows:
         groups[row["split"]["name"], row["split"]["gpus"], row["n"]].append(row)
-    yield "| split | GPUs | N | cases | over one GPU | share of the bound | pays | foreseen |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    yield "| split | GPUs | N | cases | over one GPU | share of the bound | of full overlap | pays | foreseen |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     for (name, gpus, n), of_group in sorted(groups.items()):
         known = [row for row in of_group if speedup(row)]
         over = f"{geomean([speedup(row) for row in known]):.2f}" if known else "-"
         pays = sum(row["split"]["pays"] for row in known)
         foreseen = sum(row["split"]["pays"] == row["split"]["should_pay"] for row in known)
         bound = geomean([row["of_bound"] for row in of_group])
-        yield f"| `{name}` | {gpus} | {n} | {len(of_group)} | {over} | {bound:.2f} | {pays} | {foreseen} of {len(known)} |"
+        overlap = geomean([of_full_overlap(row) for row in of_group])
+        cells = [f"`{name}`", gpus, n, len(of_group), over, f"{bound:.2f}", f"{overlap:.2f}", pays, f"{foreseen} of {len(known)}"]
+        yield f"| {' | '.join(map(str, cells))} |"
 
 
 def product_s(rows, nonzeros, columns, gathered):

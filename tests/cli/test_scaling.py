@@ -33,8 +33,8 @@ class ScalingTest(ReportCase):
         rows = [split_row("a", "rows", 2, 100, 200), split_row("b", "rows", 2, 100, 50),
                 split_row("c", "rows", 2, 100, 110), split_row("d", "rows", 4, 100, None)]
         lines = self.lines(rows)
-        self.assertEqual(lines[2], "| `rows` | 2 | 128 | 3 | 1.03 | 0.50 | 2 | 2 of 3 |")
-        self.assertEqual(lines[3], "| `rows` | 4 | 128 | 1 | - | 0.50 | 0 | 0 of 0 |")
+        self.assertEqual(lines[2], "| `rows` | 2 | 128 | 3 | 1.03 | 0.50 | 0.50 | 2 | 2 of 3 |")
+        self.assertEqual(lines[3], "| `rows` | 4 | 128 | 1 | - | 0.50 | 0.50 | 0 | 0 of 0 |")
 
     def test_on_paper_columns_are_not_more_than_n_and_what_no_gpu_can_hold_has_no_time(self):
         lines = self.lines([split_row("a", "rows", 2, 100, 200)], "--paper", "111e6,1.6e9,128")
