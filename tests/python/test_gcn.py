@@ -46,6 +46,19 @@ class Training(unittest.TestCase):
             self.assertIn("| ring | 8 |", told.stdout)
 
 
+class SeveralGpus(unittest.TestCase):
+    def test_ranks_train_as_one_does(self):
+        with tempfile.TemporaryDirectory() as name:
+            ring = pathlib.Path(name) / "ring.npz"
+            sp.save_npz(ring, sp.diags([1.0] * 200, 1, (201, 201), "csr"))
+            told = python(
+                "-m", "torch.distributed.run", "--nproc-per-node", 2, EXAMPLE / "several_gpus.py", ring,
+                "--width", 8, "--precision", "fp32", "--epochs", 3,
+            )  # fmt: skip
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertLess(float(told.stdout.split("apart by ")[1].split()[0]), 1e-5, told.stdout)
+
+
 class MiniBatches(unittest.TestCase):
     def test_backends_train_alike_on_sampled_neighbours_and_the_table_compares_them(self):
         with tempfile.TemporaryDirectory() as name:

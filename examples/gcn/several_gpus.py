@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Trains the network of gcn.py on one GPU and, divided by vertices, on all GPUs of a job, and says how long an
+epoch takes with each and how far their losses part.
+
+  torchrun --nproc-per-node 2 several_gpus.py --precision fp16 --width 256 'gen:rmat?scale=18&edge_factor=64'
+
+Graphs are those of gcn.py. Each rank has as many vertices as the others: their features, labels and rows of the
+adjacency matrix (spmmbench.torch.DistributedMatrix), and all weights. A product gathers the features of all
+vertices; gradients of weights are added up over the ranks. Both trainings are launched by Python, without CUDA graphs.
+"""
+
+import argparse
+import os
+import statistics
+
+import backends
+import gcn
+import graphs
+import torch
+import torch.distributed as dist
+
+from spmmbench.torch import DistributedMatrix
+
+WARM_UP_EPOCHS = 3
+
+
+class DividedTraining(gcn.Training):
+    """A rank's part of a training: it has the vertices `own`."""
+
+    def __init__(self, matrix, task, width, precision, seed):
+        self._of_all = len(task.labels)
+        super().__init__(matrix, task, width, precision, seed)
+        self._features = self._features[matrix.rows_of_x]
+        self._labels = self._labels[matrix.rows]
+
+    def epoch(self):
+        self._optimiser.zero_grad(set_to_none=True)
+        output = self._model(self._product, self._features).float()
+        loss = torch.nn.functional.cross_entropy(output, self._labels, reduction="sum") / self._of_all
+        (loss * self._scale).backward()
+        gradients = [parameter.grad for parameter in self._model.parameters()]
+        for gradient in gradients:
+            dist.all_reduce(gradient)
+        torch._foreach_mul_(gradients, 1 / self._scale)
+        self._optimiser.step()
+        self.loss.copy_(loss.detach())
+        dist.all_reduce(self.loss)
+
+
+def train(training, epochs, device):
+    """The median of an epoch in ms, and the losses."""
+    clock = gcn.Clock(device)
+    times, losses = [], []
+    for _ in range(WARM_UP_EPOCHS + epochs):
+        times.append(clock.ms(training.epoch))
+        losses.append(training.loss.item())
+    return statistics.median(times[WARM_UP_EPOCHS:]), losses
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="+")
+    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--precision", choices=gcn.LOSS_SCALE, default="fp16")
+    parser.add_argument("--kernel", default="auto")
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--spmmbench", default="spmmbench", help="the program, for gen: graphs")
+    parser.add_argument("--downloads", default="suitesparse", help="folder of SuiteSparse's files")
+    args = parser.parse_args()
+    if "RANK" not in os.environ:
+        parser.error("no rank: start it with torchrun --nproc-per-node GPUS")
+    return args
+
+
+def main():
+    args = parse()
+    on_gpu = torch.cuda.is_available()
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if on_gpu else torch.device("cpu")
+    if on_gpu:
+        torch.cuda.set_device(device)
+    os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
+    dist.init_process_group("nccl" if on_gpu else "gloo")
+    first = dist.get_rank() == 0
+    for source in args.graphs:
+        name, adjacency = graphs.load(source, args.spmmbench, args.downloads)
+        matrix = graphs.normalised(adjacency)
+        task = gcn.Task(matrix, args.width, args.seed, device)
+        settings = (task, args.width, args.precision, args.seed)
+        if first:
+            whole = backends.Spmmbench(matrix, device, args.precision, args.kernel, (args.width,))
+            one_ms, one = train(gcn.Training(whole, *settings), args.epochs, device)
+            del whole
+        dist.barrier()
+        divided = DistributedMatrix(matrix, kernel=args.kernel, precision=args.precision, device=device.type)
+        all_ms, together = train(DividedTraining(divided, *settings), args.epochs, device)
+        if first:
+            apart = max(abs(a - b) / a for a, b in zip(one, together))
+            print(
+                f"{name} width {args.width} {args.precision}: {one_ms:.3f} ms an epoch on one, {all_ms:.3f} on "
+                f"{dist.get_world_size()}, {one_ms / all_ms:.2f} times as fast; loss {one[0]:.4f} to {one[-1]:.4f}, "
+                f"apart by {apart:.1e} at the most",
+                flush=True,
+            )
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
