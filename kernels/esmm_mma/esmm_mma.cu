@@ -1,7 +1,8 @@
 // esmm_mma: C = A * B for dense-stored A and B with zeros in both, on tensor cores. From the
 // patterns of both operands (32 rows of A, 32 columns of B, as in esmm) every tile of 128 x 256 of
 // C gets a list of the k-indices that survive in it. Their lines are gathered into a ring and
-// multiplied by wgmma, 32 columns at a time.
+// multiplied by wgmma, 32 columns at a time. Where the lists leave nearly all products, cuBLAS
+// multiplies A as a dense matrix instead.
 //
 // The list is in the order of the strips of B that are nonzero: 16 neighbours (8 in tf32) have
 // nearly the same, and no others are loaded or multiplied. A survivor is multiplied for all rows of
@@ -31,9 +32,22 @@ namespace {
 
 namespace mma = esmm_mma;
 
+const auto kPath = auto_choice_option(
+    "path", {"lists", "dense"},
+    "products over lists, or cuBLAS on A with its zeros; auto: by the share that lists leave");
 const auto kExtract = choice_option(
     "extract", "none", {"none", "a", "ab"},
     "patterns made inside every launch: none (compute only), a (B's cached), ab (total)");
+
+// Of the dense products, what lists may leave before cuBLAS is faster; measured on an H200 at
+// 4096^3.
+double dense_share(Precision precision) { return precision == Precision::tf32 ? 0.13 : 0.22; }
+
+const Kernel& cublas_dense() { return Registry<Kernel>::instance().at("cublas_dense"); }
+
+Support supports_cublas(const Problem& problem, const DeviceInfo& device) {
+  return check_support(cublas_dense(), Problem{problem, problem, {}}, device);
+}
 
 constexpr std::int64_t kListLine = 32;  // entries; lists begin at whole lines of 128 bytes
 
@@ -198,6 +212,8 @@ class EsmmMmaPlan final : public Plan {
       : a_(a),
         device_(device),
         sizes_(problem.m(), problem.n, problem.k()),
+        problem_(problem),
+        path_(kPath(problem.options)),
         extract_(kExtract(problem.options)),
         entries_(sizes_, device),
         lists_(device.allocate(sizes_.list_bytes())),
@@ -223,12 +239,22 @@ class EsmmMmaPlan final : public Plan {
     once("b_pattern", [&] { entries_.launch(b, a_.precision, stream); });
     once("lists", [&] { launch_lists(stream); });
     describe();
+    const double share =
+        issued_flops_ / (2.0 * static_cast<double>(sizes_.m) * static_cast<double>(sizes_.k) *
+                         static_cast<double>(sizes_.n));
+    const bool dense =
+        path_ ? *path_ == "dense"
+              : share > dense_share(a_.precision) && supports_cublas(problem_, device_.info()).ok;
+    if (!dense) return;
+    dense_a_ = cublas_dense().prepare(problem_, {}, device_, stages);
+    dense_ = dense_a_->bind(problem_, stages);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     if (extract_ != "none") a_.launch_extract(stream);
     if (extract_ == "ab") entries_.launch(b, a_.precision, stream);
     if (extract_ != "none") launch_lists(stream);
+    if (dense_) return dense_->launch(b, c, stream);
     if (c.data != c_.data || c.ld != c_.ld) {
       map_c_ = tile_store::map_of(c);
       c_ = c;
@@ -255,9 +281,14 @@ class EsmmMmaPlan final : public Plan {
     PlanReport r;
     r.device_bytes = a_.bytes() + entries_.bytes() + sum_of_bytes(lists_, work_);
     r.format = a_.pattern.stats(a_.nnz);
-    r.params = {{"extract", extract_}};
+    r.params = {{"path", dense_ ? "dense" : "lists"}, {"extract", extract_}};
     r.metrics = metrics_;
     r.issued_flops = issued_flops_;
+    if (dense_) {
+      const PlanReport dense = dense_->report();
+      r.device_bytes += dense.device_bytes;
+      r.issued_flops = dense.issued_flops;
+    }
     return r;
   }
 
@@ -296,9 +327,13 @@ class EsmmMmaPlan final : public Plan {
   const LinedA& a_;
   Device& device_;
   Sizes sizes_;
+  Problem problem_;
+  std::optional<std::string> path_;
   std::string extract_;
   SortedEntries entries_;
   Buffer lists_, work_;
+  std::unique_ptr<Prepared> dense_a_;  // of cublas_dense; empty where lists multiply
+  std::unique_ptr<Plan> dense_;
   unsigned ctas_;
   DenseView c_;  // of map_c_
   CUtensorMap map_c_{};
@@ -348,8 +383,13 @@ class EsmmMma final : public Kernel {
       return Support::no("rows of B of 4 GiB and more");
     // Twice keys and entries, and what sorting them takes: less than a quarter of that.
     const std::size_t sorting = static_cast<std::size_t>(s.entries()) * 5 * sizeof(std::uint32_t);
-    const std::size_t bytes = dense.device_bytes + s.lines_bytes(type) + s.masks_bytes() + sorting +
-                              s.list_bytes() + s.work_bytes();
+    std::size_t bytes = dense.device_bytes + s.lines_bytes(type) + s.masks_bytes() + sorting +
+                        s.list_bytes() + s.work_bytes();
+    if (kPath(problem.options) != "lists") {
+      const Support cublas = supports_cublas(problem, device);
+      if (cublas.ok) bytes += cublas.device_bytes;
+      else if (kPath(problem.options) == "dense") return cublas;
+    }
     if (bytes > device.memory_bytes)
       return Support::no(fmt::format("A stored densely and the lists need {:.1f} GB",
                                      static_cast<double>(bytes) / 1e9));
@@ -373,7 +413,7 @@ class EsmmMma final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .inspects_b = true,
-      .options = {kExtract},
+      .options = {kPath, kExtract},
   };
 };
 

@@ -54,8 +54,9 @@ const char* const kVariants[] = {
     "esmm?path=block",
     "esmm?extract=a",
     "esmm?extract=ab",
-    "esmm_mma?extract=a",
-    "esmm_mma?extract=ab",
+    "esmm_mma?path=lists",
+    "esmm_mma?path=dense&extract=a",
+    "esmm_mma?path=lists&extract=ab",
     "esmm_skip?block_skip=0",
 };
 
