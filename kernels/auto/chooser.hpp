@@ -9,6 +9,7 @@
 #include "auto/candidates.hpp"
 #include "auto/trials.hpp"
 #include "gpu/rates.hpp"
+#include "row_order/shared_orders.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/pick.hpp"
@@ -29,7 +30,9 @@ class Chooser {
  public:
   // What `a` refers to and the device outlive this.
   Chooser(const SparseOperand& a, Device& device, TrialLimits limits)
-      : a_(a), device_(device), limits_(limits) {}
+      : orders_(a.orders), a_(a), device_(device), limits_(limits) {
+    a_.orders = &orders_;
+  }
   Chooser(const Chooser&) = delete;  // its parts refer to it
   Chooser& operator=(const Chooser&) = delete;
 
@@ -46,6 +49,7 @@ class Chooser {
   std::pair<Choice, std::vector<Candidate>> worth_running(Why& why, const Shape& shape,
                                                           StageTimer& stages);
 
+  SharedOrders orders_;  // of all candidates
   SparseOperand a_;
   Device& device_;
   TrialLimits limits_;

@@ -6,6 +6,7 @@
 
 #include "common/resident_csr.hpp"
 #include "row_order/match_order.hpp"
+#include "row_order/resident_orders.hpp"
 #include "spmmbench/problem.hpp"
 #include "spmmbench/shared_parts.hpp"
 
@@ -14,15 +15,16 @@ namespace spmmbench {
 class DeviceOrders final : public RowOrders {
  public:
   // `a.orders` and the device outlive this.
-  DeviceOrders(const SparseOperand& a, Device& device) : a_(a), device_(device) {}
+  DeviceOrders(const SparseOperand& a, Device& device)
+      : a_(a), device_(device), on_device_(a.orders, device) {}
 
   const Permutation& get(const std::string& spec, StageTimer& stages) override {
     if (spec != "match" || !can_match(a_.m(), a_.k(), a_.nnz()))
       return a_.orders->get(spec, stages);
-    return match_.get(stages, [this](StageTimer& cost) {
+    return match_.get(stages, [&](StageTimer& cost) {
       const ResidentCsr csr(a_, device_, cost);
-      const auto timed = cost.scope("reorder");
-      const Buffer order = match_order(csr.view(), device_);
+      const Buffer& order = on_device_.get(csr.view(), spec, cost);
+      const auto timed = cost.scope(kReorderStage);
       Permutation rows(a_.m());
       device_.download(rows.data(), order.data(), rows.size() * sizeof(rows[0]));
       return rows;
@@ -32,6 +34,7 @@ class DeviceOrders final : public RowOrders {
  private:
   SparseOperand a_;
   Device& device_;
+  ResidentOrders on_device_;
   SharedPart<Permutation> match_;
 };
 

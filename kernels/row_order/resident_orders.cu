@@ -6,7 +6,8 @@
 namespace spmmbench {
 
 const Buffer& ResidentOrders::get(const DeviceCsr& a, const std::string& spec, StageTimer& stages) {
-  const auto& order = orders_.get(spec, [&](StageTimer& cost) { return make(a, spec, cost); });
+  auto& orders = shared_ != nullptr ? shared_->on_device() : own_;
+  const auto& order = orders.get(spec, [&](StageTimer& cost) { return make(a, spec, cost); });
   stages.add_once(spec, kReorderStage, order.cost.total_ms());
   return order.part;
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "row_order/shared_orders.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
 #include "spmmbench/reordering.hpp"
@@ -13,8 +14,9 @@ namespace spmmbench {
 // Natural, `match` and `degree` are made on the device, any other order on the host.
 class ResidentOrders {
  public:
-  // `host` and the device outlive this.
-  ResidentOrders(RowOrders* host, Device& device) : host_(host), device_(device) {}
+  // `host` and the device outlive this. Where `host` is a SharedOrders, the orders are kept there.
+  ResidentOrders(RowOrders* host, Device& device)
+      : host_(host), shared_(dynamic_cast<SharedOrders*>(host)), device_(device) {}
 
   // Of `a`, the same matrix in every call: an int32 for each row; null: natural. Stage: "reorder".
   const Buffer& get(const DeviceCsr& a, const std::string& spec, StageTimer& stages);
@@ -23,8 +25,9 @@ class ResidentOrders {
   Buffer make(const DeviceCsr& a, const std::string& spec, StageTimer& cost);
 
   RowOrders* host_;
+  SharedOrders* shared_;  // or null
   Device& device_;
-  SharedParts<std::string, Buffer> orders_;
+  SharedParts<std::string, Buffer> own_;
 };
 
 }  // namespace spmmbench

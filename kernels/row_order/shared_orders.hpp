@@ -1,0 +1,29 @@
+#pragma once
+// Row orders that several kernels of one device share.
+
+#include <string>
+
+#include "spmmbench/device.hpp"
+#include "spmmbench/reordering.hpp"
+#include "spmmbench/shared_parts.hpp"
+
+namespace spmmbench {
+
+// Those of the host, and a place for those on the device (resident_orders.hpp), so that each is
+// made once for all kernels that are given this.
+class SharedOrders final : public RowOrders {
+ public:
+  // `host` outlives this.
+  explicit SharedOrders(RowOrders* host) : host_(host) {}
+
+  const Permutation& get(const std::string& spec, StageTimer& stages) override {
+    return host_->get(spec, stages);
+  }
+  SharedParts<std::string, Buffer>& on_device() { return on_device_; }
+
+ private:
+  RowOrders* host_;
+  SharedParts<std::string, Buffer> on_device_;  // by spec
+};
+
+}  // namespace spmmbench
