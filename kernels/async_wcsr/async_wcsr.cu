@@ -201,8 +201,8 @@ const auto kOrder = window::order_option("auto", kSearched);
 const auto kBuild =
     choice_option("build", "device", {"host", "device"}, "where the format is built");
 
-// Where the caller has A on the device alone, all is made there: a few counts come to the host, and
-// the number of tiles of each window.
+// Where the caller has A on the device, all is made there: a few counts come to the host, and the
+// number of tiles of each window.
 class AsyncWcsrPrepared final : public Prepared {
  public:
   AsyncWcsrPrepared(const SparseOperand& a, const Options& options, Device& device)
@@ -211,11 +211,11 @@ class AsyncWcsrPrepared final : public Prepared {
         options_(options),
         device_(device),
         on_device_(kBuild(options) == "device"),
-        is_resident_(on_device_ && a.on_device != nullptr && a.a.is_lazy()) {
+        is_resident_(on_device_ && a.on_device != nullptr) {
     std::unique_ptr<DeviceSurvey> survey;
     if (is_resident_) {
       resident_orders_.emplace(a.orders, device);
-      survey = std::make_unique<DeviceSurvey>(*a.on_device, *resident_orders_, device);
+      survey = std::make_unique<DeviceSurvey>(a_, *resident_orders_, device);
     }
     chooser_.emplace(a_, options, kOrder, kSearched,
                      window::dense_box_cost(static_cast<int>(bytes_of(storage_type(a.precision)))),

@@ -127,6 +127,10 @@ window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages
   const auto timed = stages.scope("compare");
   window::Surveyed out{rows.data() == nullptr, nullptr, {}};
   if (a_.nnz == 0) return out;
+  if (out.is_natural && features_ != nullptr) {
+    out.estimate = windows_of(*features_);
+    return out;
+  }
   constexpr std::int64_t kMostGroups = 256;  // of an order whose nonzeros have no offsets
   const std::int64_t groups = (a_.rows + kGroupRows - 1) / kGroupRows;
   const std::int64_t sampled = out.is_natural ? kSampledRows : std::min(groups, kMostGroups);
@@ -172,6 +176,7 @@ const std::array<std::int64_t, kSampledRows>& DeviceSurvey::lengths() {
 }
 
 double DeviceSurvey::length_variation() {
+  if (features_ != nullptr) return features_->cv_row;
   return a_.nnz == 0 ? 0 : row_length_variation(lengths(), a_.rows, a_.nnz);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "format/hub_columns.hpp"
 #include "row_order/resident_orders.hpp"
@@ -18,24 +19,30 @@ namespace spmmbench {
 
 class DeviceSurvey final : public window::Survey {
  public:
-  // `orders` outlives this.
-  DeviceSurvey(const DeviceCsr& a, ResidentOrders& orders, Device& device)
-      : a_(a), orders_(orders), device_(device) {}
+  // Of a.on_device. `orders` outlives this.
+  DeviceSurvey(const SparseOperand& a, ResidentOrders& orders, Device& device)
+      : a_(*a.on_device), features_(a.features), orders_(orders), device_(device) {
+    if (!a.a.is_lazy()) host_.emplace(a);
+  }
 
   window::Surveyed order(const std::string& name, StageTimer& stages) override;
   double length_variation() override;
   WcsrEstimate expect_by_length() override;
-  bool knows_returns() const override { return false; }
-  std::vector<double> returned(const std::vector<const Permutation*>&, std::int64_t) override {
-    return {};
+  bool is_on_host() const override { return false; }
+  bool knows_returns() const override { return host_.has_value(); }
+  std::vector<double> returned(const std::vector<std::string>& orders, std::int64_t kept,
+                               StageTimer& stages) override {
+    return host_ ? host_->returned(orders, kept, stages) : std::vector<double>();
   }
 
  private:
   const std::array<std::int64_t, kSampledRows>& lengths();
 
   DeviceCsr a_;
+  const MatrixFeatures* features_;  // or null
   ResidentOrders& orders_;
   Device& device_;
+  std::optional<window::HostSurvey> host_;                         // where A lies there, too
   std::optional<std::array<std::int64_t, kSampledRows>> lengths_;  // of rows_at_nonzeros
 };
 

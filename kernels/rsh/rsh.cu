@@ -12,19 +12,24 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "async_wcsr/device_survey.hpp"
 #include "format/rs_image.hpp"
 #include "format/rs_tile.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/upload_values.hpp"
 #include "ptx/griddepcontrol.cuh"
+#include "row_order/degree_order.hpp"
 #include "row_order/device_orders.hpp"
 #include "rsh/bitmap_tiles.cuh"
+#include "rsh/device_build.hpp"
 #include "rsh/residual.cuh"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"
@@ -103,10 +108,11 @@ constexpr window::MeanLimits kLimits = {.whole = 7.3, .part = 10};
 // Residual rows pay where a row of B is one feature tile of 128 bytes: the tensor cores' kernel
 // then takes few registers, so that there are enough warps for rows that wait for their loads.
 // Below a share of short rows the windows that they leave behind cost more than they save.
-int choose_tau_nnz(const CsrMatrix& matrix, std::int64_t row_bytes) {
+int choose_tau_nnz(const HostCsr& a, std::int64_t row_bytes) {
   constexpr int kShort = 2;
   constexpr double kLeastShare = 0.05;
   if (row_bytes > window::kShortRow) return 0;
+  const CsrMatrix& matrix = *a;
   std::int64_t rows = 0;
   for (std::int64_t row = 0; row < matrix.rows; ++row)
     rows += matrix.row_length(row) > 0 && matrix.row_length(row) <= kShort;
@@ -131,7 +137,7 @@ bool adds_in_order(const Options& options, const TileWork& work) {
 
 // A in the kernel's image of one order, height and longest residual row.
 struct Matrix {
-  // Throws the exceptions of the builds.
+  // From A on the host. Throws the exceptions of the builds.
   Matrix(const SparseOperand& a, const window::Choice& windows, const Options& format_options,
          Device& device, StageTimer& stages)
       : choice(windows), options(format_options) {
@@ -152,6 +158,62 @@ struct Matrix {
     stats = host.stats(static_cast<int>(bytes_of(type)));
     upload(a, host, std::move(image), device);
     device.synchronize();
+  }
+
+  // From A on the device, without residual rows; `orders` outlives this. Empty rows that are few
+  // stay in windows, and windows hold rows however far apart they are.
+  Matrix(const SparseOperand& a, const window::Choice& windows, const Options& format_options,
+         ResidentOrders& orders, Device& device, StageTimer& stages)
+      : choice(windows), options(format_options) {
+    const DeviceCsr& csr = *a.on_device;
+    const Buffer* order = &orders.get(csr, choice.order, stages);
+    DeviceNonemptyRows nonempty;
+    nonempty.count = csr.rows;
+    {
+      const auto timed = stages.scope("build");
+      if (csr.nnz > 0 && share_of_empty_rows(csr, device) >= kLeastEmptyShare) {
+        nonempty = split_empty_rows(csr, *order, device);
+        order = &nonempty.rows;
+      }
+    }
+    const WcsrShape shape{kWcsrHeights[choice.height_index], RsImage::kTileColumns,
+                          storage_type(a.precision)};
+    DeviceWcsr boxes =
+        build_wcsr(csr, shape, order->as<std::int32_t>(), nonempty.count, device, stages);
+    const auto timed = stages.scope("build");
+    rsh::DeviceRecords made = rsh::build_records(boxes, device);
+    window_rows = shape.window_rows;
+    groups = made.groups;
+    records = std::move(made.records);
+    record_ptr = std::move(made.record_ptr);
+    const auto copy = [&](const void* from, std::size_t bytes) {
+      Buffer to = device.allocate(bytes);
+      if (bytes > 0)
+        SPMMBENCH_CUDA(cudaMemcpyAsync(to.data(), from, bytes, cudaMemcpyDeviceToDevice,
+                                       static_cast<cudaStream_t>(device.stream().handle)));
+      return to;
+    };
+    window_ptr = copy(boxes.window_ptr, boxes.window_ptr_host.size() * sizeof(std::int32_t));
+    col_idx = copy(boxes.col_idx, boxes.tiles() * shape.tile_columns * sizeof(std::int32_t));
+    if (order->data() != nullptr)
+      row_ids = copy(order->data(), nonempty.count * sizeof(std::int32_t));
+    residual_rows = std::move(nonempty.empty);
+    device.synchronize();  // before the sources go
+    if (!a.row_ids.empty()) {
+      Buffer of_a = device.upload(a.row_ids);
+      const auto of_c = [&](const Buffer& rows, std::int64_t count) {
+        return rows_at_places(of_a.as<std::int32_t>(), rows, count, device);
+      };
+      if (nonempty.empty_count > 0) residual_rows = of_c(residual_rows, nonempty.empty_count);
+      row_ids = row_ids.data() == nullptr ? std::move(of_a) : of_c(row_ids, nonempty.count);
+    }
+    places = static_cast<std::int32_t>(nonempty.count);
+    describe(a, boxes);
+    window_ptr_host = std::move(boxes.window_ptr_host);
+    residual.rows = residual_rows.as<std::int32_t>();
+    residual.count = static_cast<std::int32_t>(nonempty.empty_count);
+    for (int length = 1; length <= rsh::Residual::kLengths; ++length)
+      residual.first[length] = residual.count;
   }
 
   window::MatrixView view() const {
@@ -177,6 +239,36 @@ struct Matrix {
   rsh::Residual residual{};
 
  private:
+  // As RsTile::stats.
+  void describe(const SparseOperand& a, const DeviceWcsr& boxes) {
+    const auto nnz = static_cast<double>(a.nnz());
+    const std::int64_t height = window_rows / RsTile::kBlockRows, blocks = groups * height;
+    stats.name = "rs_tile";
+    stats.index_bytes =
+        static_cast<std::int64_t>(sizeof(RsTile::Window) * boxes.window_ptr_host.size()) +
+        8 * (a.m() / 64 + 1) + 8 * blocks + 4 * boxes.gathered +
+        static_cast<std::int64_t>(sizeof(RsTile::residual_offset));
+    stats.bytes = stats.index_bytes +
+                  a.nnz() * static_cast<std::int64_t>(bytes_of(storage_type(a.precision)));
+    stats.stored = a.nnz();
+    stats.tiles = blocks;
+    stats.windows = boxes.windows();
+    std::int64_t longest = 0;
+    for (std::int64_t w = 0; w < stats.windows; ++w)
+      longest =
+          std::max<std::int64_t>(longest, boxes.window_ptr_host[w + 1] - boxes.window_ptr_host[w]);
+    if (blocks > 0) {
+      stats.fill = nnz / static_cast<double>(blocks * RsTile::kBlockRows * RsTile::kGroupColumns);
+      stats.nnz_per_tile = nnz / static_cast<double>(blocks);
+      stats.nnz_per_window = nnz / static_cast<double>(stats.windows);
+      stats.window_imbalance =
+          static_cast<double>(longest * stats.windows) / static_cast<double>(boxes.tiles());
+    }
+    stats.extra["residual_nnz_share"] = 0;
+    stats.extra["residual_rows"] = 0;
+    stats.extra["gathered_rows_of_b"] = static_cast<double>(boxes.gathered);
+  }
+
   void upload(const SparseOperand& a, const RsTile& host, RsImage image, Device& device) {
     // Row of the format -> row of C.
     const auto row_of_c = [&](std::int32_t row) {
@@ -285,15 +377,21 @@ class RshPrepared final : public Prepared {
         a_(with_orders(a, orders_)),
         options_(options),
         device_(device),
+        resident_orders_(a.orders, device),
         chooser_(a_, options, kOrder, kSearched,
-                 cost_of(static_cast<int>(bytes_of(storage_type(a.precision)))), device.info()) {}
+                 cost_of(static_cast<int>(bytes_of(storage_type(a.precision)))), device.info(),
+                 survey()) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    const window::Choice choice = chooser_.choose(shape.n, stages);
+    window::Choice choice = chooser_.choose(shape.n, stages);
     const std::string tau_nnz = tau_for(shape.n, stages);
     const auto& built =
         matrices_.get({choice.order, choice.height_index, tau_nnz}, [&](StageTimer& cost) {
-          return Matrix(a_, choice, format_options(choice, tau_nnz), device_, cost);
+          const Options options = format_options(choice, tau_nnz);
+          if (builds_on_device(options))
+            return Matrix(a_, choice, options, resident_orders_, device_, cost);
+          choice.row_order = &a_.orders->get(choice.order, cost);
+          return Matrix(a_, choice, options, device_, cost);
         });
     stages.add(built.cost);
     return std::make_unique<RshPlan>(a_, options_, shape, built.part, device_, stages);
@@ -304,7 +402,16 @@ class RshPrepared final : public Prepared {
     if (const auto given = RsTile::kTauNnz(options_)) return fmt::format("{}", *given);
     const auto timed = stages.scope("build");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
-    return fmt::format("{}", choose_tau_nnz(*a_.a, n * value_bytes));
+    return fmt::format("{}", choose_tau_nnz(a_.a, n * value_bytes));
+  }
+  // Residual rows, and windows that begin at any row, are found on the host.
+  bool builds_on_device(const Options& options) const {
+    return a_.on_device != nullptr && RsTile::kTauNnz(options) == 0 &&
+           RsTile::kMembers(options) == "collected";
+  }
+  std::unique_ptr<window::Survey> survey() {
+    if (a_.on_device == nullptr) return nullptr;
+    return std::make_unique<DeviceSurvey>(a_, resident_orders_, device_);
   }
   Options format_options(const window::Choice& choice, const std::string& tau_nnz) const {
     Options out;
@@ -320,6 +427,7 @@ class RshPrepared final : public Prepared {
   SparseOperand a_;
   Options options_;
   Device& device_;
+  ResidentOrders resident_orders_;
   window::WindowChooser chooser_;
   SharedMatrices matrices_;
 };
@@ -338,8 +446,11 @@ class Rsh final : public Kernel {
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
     // Windows of 8 rows that share no column: per nonzero a column and its share of a record's
     // bitmaps, and a tile that is nearly empty at the end of each window.
-    return Support::yes(
-        static_cast<std::size_t>(problem.nnz() * (7 + value_bytes) + problem.m() * 24));
+    std::int64_t bytes = problem.nnz() * (7 + value_bytes) + problem.m() * 24;
+    // Boxes of such windows, from which records are packed on the device.
+    if (problem.on_device != nullptr)
+      bytes += (problem.nnz() + problem.m()) * (4 + std::int64_t{RsTile::kBlockRows} * value_bytes);
+    return Support::yes(static_cast<std::size_t>(bytes));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

@@ -167,7 +167,7 @@ class WindowChooser {
 
   Choice choose(std::int64_t n, StageTimer& stages) {
     if (order_ != "auto" && order_ != "search") {
-      if (given_ && survey_->knows_returns())  // on the host an order needs no survey
+      if (given_ && survey_->is_on_host())  // an order needs no survey
         return {order_, &a_.orders->get(order_, stages), *given_};
       return consider(order_, n, stages).choice;
     }
@@ -240,16 +240,9 @@ class WindowChooser {
     constexpr double kFewer = 0.35;  // rows of B per nonzero
     const std::int64_t kept = kept_rows(n);
     if (kept == 0 || lengths_vary(*survey_)) return false;
-    natural = returned({&a_.orders->get("natural", stages)}, kept, stages)[0];
+    natural = survey_->returned({"natural"}, kept, stages)[0];
     if (*natural < kFewer) return false;
-    const Permutation& rcm = a_.orders->get("rcm", stages);
-    return *natural - returned({&rcm}, kept, stages)[0] > kFewer;
-  }
-  // Rows of B per nonzero that return from memory in each of the orders.
-  std::vector<double> returned(const std::vector<const Permutation*>& orders, std::int64_t kept,
-                               StageTimer& stages) const {
-    const auto timed = stages.scope("compare");
-    return survey_->returned(orders, kept);
+    return *natural - survey_->returned({"rcm"}, kept, stages)[0] > kFewer;
   }
 
   // The cost of rows of B that return from memory. `natural`: the share of the first order, if it
@@ -258,10 +251,10 @@ class WindowChooser {
                         std::int64_t n, StageTimer& stages) const {
     const std::int64_t kept = kept_rows(n);
     if (kept == 0) return;
-    std::vector<const Permutation*> orders;
+    std::vector<std::string> orders;
     for (std::size_t i = natural ? 1 : 0; i < all.size(); ++i)
-      orders.push_back(all[i].choice.row_order);
-    std::vector<double> shares = returned(orders, kept, stages);
+      orders.push_back(all[i].choice.order);
+    std::vector<double> shares = survey_->returned(orders, kept, stages);
     if (natural) shares.insert(shares.begin(), *natural);
     const auto row_bytes = static_cast<double>(n * value_bytes_);
     for (std::size_t i = 0; i < all.size(); ++i)

@@ -31,11 +31,14 @@ class Survey {
   virtual double length_variation() = 0;
   // What windows should gather where rows are sorted by length.
   virtual WcsrEstimate expect_by_length() = 0;
+  // Whether orders lie on the host, so that they can be had without a survey.
+  virtual bool is_on_host() const = 0;
   // Whether `returned` can be asked: it reads stretches of the matrix one nonzero after the other.
   virtual bool knows_returns() const = 0;
   // Rows of B per nonzero that return from memory in each order, where a cache keeps `kept` rows.
-  virtual std::vector<double> returned(const std::vector<const Permutation*>& orders,
-                                       std::int64_t kept) = 0;
+  // Stages: those of the orders, and "compare".
+  virtual std::vector<double> returned(const std::vector<std::string>& orders, std::int64_t kept,
+                                       StageTimer& stages) = 0;
 };
 
 class HostSurvey final : public Survey {
@@ -52,10 +55,15 @@ class HostSurvey final : public Survey {
     return a_.features != nullptr ? a_.features->cv_row : row_length_variation(*a_.a);
   }
   WcsrEstimate expect_by_length() override { return spmmbench::expect_by_length(*a_.a); }
+  bool is_on_host() const override { return true; }
   bool knows_returns() const override { return true; }
-  std::vector<double> returned(const std::vector<const Permutation*>& orders,
-                               std::int64_t kept) override {
-    return new_column_shares(*a_.a, orders, kept);
+  std::vector<double> returned(const std::vector<std::string>& orders, std::int64_t kept,
+                               StageTimer& stages) override {
+    std::vector<const Permutation*> rows;
+    rows.reserve(orders.size());
+    for (const std::string& order : orders) rows.push_back(&a_.orders->get(order, stages));
+    const auto timed = stages.scope("compare");
+    return new_column_shares(*a_.a, rows, kept);
   }
 
  private:

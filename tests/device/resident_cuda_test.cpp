@@ -137,7 +137,11 @@ constexpr const char* kSpecs[] = {"csr_merge",
                                   "async_wcsr?order=search",
                                   "async_wcsr?order=match&window=8",
                                   "async_wcsr?order=degree&window=16",
-                                  "async_wcsr?order=natural&window=32"};
+                                  "async_wcsr?order=natural&window=32",
+                                  "rsh?order=search",
+                                  "rsh?order=degree&window=8",
+                                  "rsh?order=match&window=16",
+                                  "rsh?order=natural&window=32"};
 
 TEST(ResidentA, IsMultipliedWithoutAMatrixOnTheHostAndTakesOtherValuesInPlace) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
@@ -148,6 +152,8 @@ TEST(ResidentA, IsMultipliedWithoutAMatrixOnTheHostAndTakesOtherValuesInPlace) {
         for (const std::int64_t n : {1, 24, 128}) {
           const std::string text = spec;
           if (n == 1 && text.starts_with("csr_row_split")) continue;
+          // Narrow products have residual rows, which are found on the host.
+          if (n < 128 && text.starts_with("rsh")) continue;
           const bool matches = text.find("match") != text.npos || text.find("search") != text.npos;
           const CsrMatrix& given = shape.matrix;
           if (matches && !can_match(given.rows, given.cols, given.nnz())) continue;  // on the host
@@ -157,6 +163,7 @@ TEST(ResidentA, IsMultipliedWithoutAMatrixOnTheHostAndTakesOtherValuesInPlace) {
           if (!resident.refusal().empty()) continue;
           EXPECT_LE(resident.bytes_to_host(), kMostToHost);
           resident.expect_product(a);
+          if (!resident.kernel().info().takes_values) continue;
           for (int i = 0; i < 2; ++i) resident.double_values(a);
           resident.expect_product(a);
         }
@@ -226,7 +233,8 @@ TEST(ResidentA, IsSurveyedAboutAsOnTheHost) {
     EXPECT_EQ(got.count, hubs.count);
     EXPECT_NEAR(got.share, hubs.share, 1e-9);
     ResidentOrders orders(nullptr, device);
-    DeviceSurvey survey(a.view(), orders, device);
+    const DeviceCsr view = a.view();
+    DeviceSurvey survey({.a = &matrix, .on_device = &view}, orders, device);
     EXPECT_DOUBLE_EQ(survey.length_variation(), row_length_variation(matrix));
     if (matrix.nnz() == 0) continue;
     EXPECT_EQ(survey.expect_by_length().gathered_share, expect_by_length(matrix).gathered_share);

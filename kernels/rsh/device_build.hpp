@@ -1,0 +1,23 @@
+#pragma once
+// The records of rsh (format/rs_image.hpp) on the device, from windows of dense boxes, which are
+// built there.
+
+#include <cstdint>
+
+#include "async_wcsr/device_build.hpp"
+#include "spmmbench/device.hpp"
+
+namespace spmmbench::rsh {
+
+struct DeviceRecords {
+  Buffer records;           // pieces of 16 bytes
+  Buffer record_ptr;        // uint32 for each tile, and the end
+  std::int64_t groups = 0;  // of RsTile::kGroupColumns columns
+};
+
+// One record for each box, whose tiles have RsImage::kTileColumns columns. As RsImage::build makes
+// them, but a stored zero is -0. Throws Error where they could have 2^32 pieces. Returns when they
+// are there.
+DeviceRecords build_records(const DeviceWcsr& boxes, Device& device);
+
+}  // namespace spmmbench::rsh
