@@ -50,10 +50,17 @@ __global__ void __launch_bounds__(kThreads) hold_rounds(const __grid_constant__ 
     for (std::int32_t i = first; i < all.clusters; i += stride) {
       const std::int32_t mate = before.mate_of(i);
       std::int32_t named = kNone;
-      for (int at = 0; mate == kNone && named == kNone && at < kPartners; ++at) {
-        const std::int32_t other = all.partners[std::int64_t{i} * kPartners + at];
-        if (other == kNone) break;
-        if (before.mate_of(other) == kNone) named = other;
+      if (mate == kNone) {
+        // All are read at once: one after another they would be most of a round.
+        std::int32_t free[kPartners];
+#pragma unroll
+        for (int at = 0; at < kPartners; ++at)
+          free[at] = all.partners[std::int64_t{i} * kPartners + at];
+#pragma unroll
+        for (int at = 0; at < kPartners; ++at)
+          if (free[at] != kNone && before.mate_of(free[at]) != kNone) free[at] = kNone;
+#pragma unroll
+        for (int at = kPartners - 1; at >= 0; --at) named = free[at] != kNone ? free[at] : named;
       }
       after.mate[i] = mate;
       after.named[i] = named;

@@ -137,15 +137,20 @@ struct Search {
         columns(level.length(cluster)),
         used(used_columns(columns)) {}
 
-  // Adds the clusters that share some of the columns to the table: the warp takes columns [first,
-  // first + count), of at most 32, place by place of their lists. Of several sweeps each takes the
-  // clusters of its own. False where the table is too full.
+  static constexpr int kAhead = 4;  // places of a lane that are read at a time
+
+  // What the cluster reads of its i-th column that is looked at.
+  __device__ Stretch stretch(std::int32_t i) const {
+    return used_stretch(all, own, i, columns, used);
+  }
+
+  // Adds the clusters that share some of the columns to the table: the warp takes a column for each
+  // lane, place by place of their stretches. Of several sweeps each takes the clusters of its own.
+  // False where the table is too full.
   template <int kSlots>
-  __device__ bool read(Table<kSlots>& table, std::int32_t first, std::int32_t count, unsigned sweep,
+  __device__ bool read(Table<kSlots>& table, const Stretch& mine, unsigned sweep,
                        unsigned sweeps) const {
     const int lane = threadIdx.x % 32;
-    const Stretch mine =
-        lane < count ? used_stretch(all, own, first + lane, columns, used) : Stretch{};
     std::int32_t end = mine.count;  // of this lane's places among those of the warp
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
@@ -153,28 +158,39 @@ struct Search {
       if (lane >= distance) end += before;
     }
     const std::int32_t places = __shfl_sync(kWarp, end, 31);
-    for (std::int32_t from = 0; from < places; from += 32) {
-      const std::int32_t place = from + lane;
-      int source = 0;  // the lane whose stretch has the place
+    for (std::int32_t from = 0; from < places; from += kAhead * 32) {
+      // Several places of a lane are read at a time: few warps have much to read, and wait for it.
+      std::int32_t others[kAhead], weights[kAhead] = {};
+      bool counts[kAhead];
 #pragma unroll
-      for (int step = 16; step > 0; step /= 2)
-        if (__shfl_sync(kWarp, end, source + step - 1) <= place) source += step;
-      const std::int32_t begin = __shfl_sync(kWarp, mine.begin, source);
-      const std::int32_t length = __shfl_sync(kWarp, mine.count, source);
-      const std::int32_t weight = __shfl_sync(kWarp, mine.weight, source);
-      const std::int32_t last = __shfl_sync(kWarp, end, source);
-      typename Table<kSlots>::Added added{0, false};
-      if (place < places) {
-        const std::int32_t other = all.lists[begin + place - (last - length)];
-        const std::uint64_t hash = mix64(other);
-        if (other != own && mate[other] == kNone &&
-            (sweeps == 1 || static_cast<unsigned>(hash >> 32) % sweeps == sweep))
-          added = table.add(other, hash, weight);
+      for (int i = 0; i < kAhead; ++i) {
+        others[i] = own;
+        if (from + i * 32 >= places) continue;
+        const std::int32_t place = from + i * 32 + lane;
+        int source = 0;  // the lane whose stretch has the place
+#pragma unroll
+        for (int step = 16; step > 0; step /= 2)
+          if (__shfl_sync(kWarp, end, source + step - 1) <= place) source += step;
+        const std::int32_t begin = __shfl_sync(kWarp, mine.begin, source);
+        const std::int32_t length = __shfl_sync(kWarp, mine.count, source);
+        const std::int32_t last = __shfl_sync(kWarp, end, source);
+        weights[i] = __shfl_sync(kWarp, mine.weight, source);
+        if (place < places) others[i] = all.lists[begin + place - (last - length)];
       }
-      __syncwarp();
-      table.list(added);
-      const bool fits = added.slot != kNone && table.count <= Table<kSlots>::kMost;
-      if (!__all_sync(kWarp, fits)) return false;
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) counts[i] = others[i] != own && mate[others[i]] == kNone;
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) {
+        if (from + i * 32 >= places) break;
+        typename Table<kSlots>::Added added{0, false};
+        const std::uint64_t hash = mix64(others[i]);
+        if (counts[i] && (sweeps == 1 || static_cast<unsigned>(hash >> 32) % sweeps == sweep))
+          added = table.add(others[i], hash, weights[i]);
+        __syncwarp();
+        table.list(added);
+        const bool fits = added.slot != kNone && table.count <= Table<kSlots>::kMost;
+        if (!__all_sync(kWarp, fits)) return false;
+      }
     }
     return true;
   }
@@ -197,9 +213,9 @@ struct Search {
 
 template <int kSlots>
 constexpr int kWarpThreads = kSlots == kFewSlots ? 256 : 128;
-// Clusters that read more places of lists meet more clusters than the warps' tables hold. Below it
-// that is tried, since most places repeat the same clusters.
-constexpr std::int32_t kMostWarpPlaces = 4096;
+// Clusters that read more places of lists are left to a CTA: all would wait for the warps that read
+// most (email-Enron: 140 us a pass with 4096).
+constexpr std::int32_t kMostWarpPlaces = 1024;
 
 // A warp for each cluster. What does not fit in its table is left to the next kernel.
 template <int kSlots>
@@ -220,15 +236,16 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
     if (mate[own] != kNone) continue;
     const Search search(all, mate, own);
     std::int32_t places = search.used;
+    Stretch first;  // of the lane's first column: most clusters have no more
     if (places <= kMostPlaces) {
-      places = 0;
-      for (std::int32_t i = lane; i < search.used; i += 32)
-        places += used_stretch(all, own, i, search.columns, search.used).count;
+      first = search.stretch(lane);
+      places = first.count;
+      for (std::int32_t i = lane + 32; i < search.used; i += 32) places += search.stretch(i).count;
       places = __reduce_add_sync(kWarp, places);
     }
     bool fits = places <= kMostPlaces;
-    for (std::int32_t first = 0; fits && first < search.used; first += 32) {
-      fits = search.read(table, first, min(32, search.used - first), 0, 1);
+    for (std::int32_t i = lane; fits && i - lane < search.used; i += 32) {
+      fits = search.read(table, i == lane ? first : search.stretch(i), 0, 1);
       __syncwarp();
     }
     if (fits) {
@@ -281,7 +298,8 @@ __global__ void __launch_bounds__(kCtaThreads)
         clear();
         for (std::int32_t first = 0; done && first < search.used; first += kWarps * part) {
           const std::int32_t own = first + warp * part;
-          const bool fits = search.read(table, own, min(part, search.used - own), sweep, sweeps);
+          const bool fits = search.read(table, lane < part ? search.stretch(own + lane) : Stretch{},
+                                        sweep, sweeps);
           done = __syncthreads_and(fits);
         }
         for (std::int32_t i = 0; done && i < table.count; i += kCtaThreads)
