@@ -52,7 +52,7 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
 }  // namespace
 
 double measure_ms(double us) {
-  constexpr double kLeastMs = 0.4;  // short samples, a flushed cache, memory for B and C
+  constexpr double kLeastMs = 0.2;  // short samples, a flushed cache, memory for B and C
   constexpr int kLaunches = 6;      // of long products
   return kLeastMs + kLaunches * us / 1e3;
 }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "../../kernels/row_order/shared_orders.hpp"
 #include "../host/cache_fixture.hpp"
 #include "../host/fake_device.hpp"
 #include "../host/matrices.hpp"
@@ -39,7 +40,8 @@ struct Script {
   std::map<std::string, double> us;  // of a launch
   double us_of_others = 10;
   std::set<std::string> out_of_memory;
-  bool asks_for_order = false;
+  bool asks_for_order = false, orders_on_device = false;
+  int made_orders = 0;
   double us_now = 10;  // of the launch that is being timed
   std::set<const void*> prepared;
 };
@@ -112,6 +114,11 @@ class Planted : public Kernel {
                                     StageTimer& stages) const override {
     const std::string label = Spec{info_.name, options}.to_string();
     if (script.asks_for_order) a.orders->get("rcm", stages);
+    if (script.orders_on_device)
+      dynamic_cast<SharedOrders&>(*a.orders).on_device().get("match", [](StageTimer&) {
+        ++script.made_orders;
+        return Buffer();
+      });
     const auto timed = stages.scope("build");
     if (script.out_of_memory.contains(label)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -217,6 +224,24 @@ TEST_F(AutoKernel, ARowOrderThatOthersHaveMadeCountsOnceForAllTrials) {
   prepare("tune=3")->bind({.n = 128}, stages_);
   EXPECT_GE(stages_.stages_ms().at("tune"), KnownOrders::kMs);
   EXPECT_LT(stages_.stages_ms().at("tune"), 2 * KnownOrders::kMs);
+}
+
+TEST_F(AutoKernel, ARowOrderOnTheDeviceIsMadeOnceForAllTrialsAndShapes) {
+  script.orders_on_device = true;
+  const auto prepared = prepare("tune=3");
+  for (const std::int64_t n : {64, 128})
+    EXPECT_EQ(tried(*prepared->bind({.n = n}, stages_)).size(), 3U);
+  EXPECT_EQ(script.made_orders, 1);
+}
+
+TEST_F(AutoKernel, ACopyOfAThatOthersHaveMadeIsNoPartOfTheTrials) {
+  constexpr double kMs = 1000;
+  const DeviceCsr there{
+      .rows = matrix_.rows, .cols = matrix_.cols, .nnz = matrix_.nnz(), .upload_ms = kMs};
+  operand_.on_device = &there;
+  prepare("tune=3")->bind({.n = 128}, stages_);
+  EXPECT_EQ(stages_.stages_ms().at("upload"), kMs);
+  EXPECT_LT(stages_.stages_ms().at("tune"), kMs);
 }
 
 TEST_F(AutoKernel, ATrialThatFailsIsLeftOutAndItsTimeCounts) {
