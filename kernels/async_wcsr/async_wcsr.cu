@@ -47,8 +47,9 @@ constexpr int kStages = kWindowRows > 8 && kRowBytes < window::kShortRow ? 4 : 3
 
 // kClears: CTAs after those of the windows write the empty rows of C.
 template <class Boxes, class C, int kRowBytes, bool kClears>
-__global__ void __launch_bounds__(window::kMaxThreads,
-                                  window::min_ctas_per_sm<Boxes::kWindowRows, kRowBytes>())
+__global__ void __launch_bounds__(
+    window::kMaxThreads,
+    window::min_ctas_per_sm<typename Boxes::Input, Boxes::kWindowRows, kRowBytes>())
     wcsr_kernel(const __grid_constant__ window::Arguments in, const void* boxes,
                 const wcsr::EmptyRows empty) {
   extern __shared__ __align__(128) unsigned char shared[];
@@ -78,13 +79,14 @@ using Variant = window::Variant<window::Arguments, const void*, wcsr::EmptyRows>
 constexpr int kClearsHeight = 0;  // into kWcsrHeights
 
 struct MakeVariant {
-  static constexpr bool kNarrow = true;
+  static constexpr bool kNarrow = true, kFp8 = true;
   bool is_vector, clears;
 
   template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {
-    return is_vector ? of_vector<Input, C, kWindowRows>()
-                     : of_tile<Input, C, kWindowRows, kRowBytes>();
+    if constexpr (window::kInputBytes<Input> != 1)
+      if (is_vector) return of_vector<Input, C, kWindowRows>();
+    return of_tile<Input, C, kWindowRows, kRowBytes>();
   }
 
  private:
@@ -129,7 +131,7 @@ class AsyncWcsrPlan final : public Plan {
  public:
   AsyncWcsrPlan(const SparseOperand& a, const Options& options, const Shape& shape,
                 SharedWindows::Entry& built, bool cached, Device& device, StageTimer& stages)
-      : windows_(built.part), cached_(cached) {
+      : windows_(built.part), scale_(a.scale()), cached_(cached) {
     {
       const auto timed = stages.scope("build");
       bound_.emplace(view(), a, options, shape, device.info(),
@@ -170,7 +172,8 @@ class AsyncWcsrPlan final : public Plan {
             .row_ids = windows_.rows_of_c().as<std::int32_t>(),
             .places = static_cast<std::int32_t>(windows_.matrix.places),
             .limits = window::kDenseBoxLimits,
-            .cached = cached_};
+            .cached = cached_,
+            .scale = scale_};
   }
 
   void describe(std::int64_t nnz) {
@@ -189,6 +192,7 @@ class AsyncWcsrPlan final : public Plan {
   }
 
   Windows& windows_;
+  float scale_;  // of A
   bool cached_;  // as in window::Arguments
   std::optional<window::Bound<Variant>> bound_;
   wcsr::EmptyRows empty_{};
@@ -347,11 +351,16 @@ class AsyncWcsr final : public Kernel {
     if (!window::writes(problem.c_type, problem.precision)) return Support::no(window::kWrites);
     if (problem.n == 1 && window::kFeatureTile(problem.options))
       return Support::no("feature_tile is of no use at N = 1");
+    if (is_scaled(problem.precision)) {
+      if (problem.n == 1) return Support::no("fp8 needs N above 1");
+      if (kBuild(problem.options) == "host") return Support::no("fp8 is built on the device");
+    }
     if (problem.n != 1 && problem.layout == Layout::col_major)
       return Support::no("needs row-major B and C");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
     const int given = window::kFeatureTile(problem.options).value_or(window::kShortRow);
-    const int tile = value_bytes == 2 ? std::min(given, window::kShortRow) : window::kShortRow;
+    const int most_tile = value_bytes == 1 ? window::kNarrowRow : window::kShortRow;
+    const int tile = value_bytes == 4 ? window::kShortRow : std::min(given, most_tile);
     const std::int64_t most = window::max_features(static_cast<int>(value_bytes), tile);
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
     // Windows that share no column, and a half-filled tile at the end of each. Taller ones than of
@@ -372,10 +381,11 @@ class AsyncWcsr final : public Kernel {
       .name = "async_wcsr",
       .summary = "windows of packed columns on tensor cores, rows of B copied ahead",
       .source = "AsyncSparse, arXiv 2604.17834",
-      .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
+      .precisions = {Precision::tf32, Precision::fp8_e4m3, Precision::fp16, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_tensor_core,
+      .promoted_columns = 1,  // fp8 is multiplied as fp16
       .writes_row_ids = true,
       .takes_values = true,
       .options = window::options_with(kOrder, window::kFeatureTile, {kBuild}),

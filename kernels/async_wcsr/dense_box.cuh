@@ -2,6 +2,7 @@
 // A of async_wcsr: each tile a dense row-major box of the window's rows and 16 packed columns.
 
 #include "ptx/cp_async.cuh"
+#include "ptx/cvt.cuh"
 #include "ptx/keep.cuh"
 #include "ptx/ld_shared.cuh"
 #include "window/stage.cuh"
@@ -37,13 +38,15 @@ class DenseBoxes {
     for (int r = 0; r < kWindowRows / 8; ++r) {
       if constexpr (window::kInputBytes<Input> == 4)
         out.x[r] = ptx::ld_shared_v4(from + r * 512 + lane_ * 16);
+      else if constexpr (window::kInputBytes<Input> == 1)
+        out.x[r] = ptx::cvt_rn_f16x2_e4m3x2(ptx::ld_shared<0>(from + r * 128 + lane_ * 4));
       else out.x[r] = ptx::ld_shared_v2(from + r * 256 + lane_ * 8);
     }
     return out;
   }
 
  private:
-  static constexpr int kPiece = kStageBytes == 256 ? 8 : 16;  // bytes per lane
+  static constexpr int kPiece = kStageBytes < 512 ? kStageBytes / 32 : 16;  // bytes per lane
 
   const char* from_;
   unsigned lane_;

@@ -71,7 +71,7 @@ struct Variant : TileVariant {
 };
 
 struct MakeVariant {
-  static constexpr bool kNarrow = false;
+  static constexpr bool kNarrow = false, kFp8 = false;
 
   template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {

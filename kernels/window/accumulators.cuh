@@ -2,10 +2,12 @@
 
 #include <cstdint>
 
+#include "ptx/cvt.cuh"
 #include "ptx/keep.cuh"
 #include "ptx/ld_shared.cuh"
 #include "ptx/ldmatrix.cuh"
 #include "ptx/mma.cuh"
+#include "ptx/prmt.cuh"
 #include "window/stage.cuh"
 
 namespace spmmbench::window {
@@ -13,7 +15,7 @@ namespace spmmbench::window {
 // Accumulators of one window and feature tile, and how a stage is added to them.
 template <class Input, int kWindowRows, int kRowBytes>
 class Accumulators {
-  static constexpr bool kTf32 = kInputBytes<Input> == 4;
+  static constexpr bool kTf32 = kInputBytes<Input> == 4, kFp8 = kInputBytes<Input> == 1;
   static constexpr int kMmaN = kWindowRows / 8;                      // of rows
   static constexpr int kMmaM = kRowBytes / kInputBytes<Input> / 16;  // of 16 features
 
@@ -41,6 +43,7 @@ class Accumulators {
 
   __device__ void add(std::uint32_t stage, const Fragment<Input, kWindowRows>& a) {
     if constexpr (kTf32) add_tf32(stage, a.x);
+    else if constexpr (kFp8) add_fp8(stage, a.x);
     else add_16_bit(stage, a.x);
   }
 
@@ -83,6 +86,8 @@ class Accumulators {
         const float x0 = d_[i][r][odd], x1 = d_[i][r][odd + 2];
         const float x2 = d_[i + 1][r][odd], x3 = d_[i + 1][r][odd + 2];
         if constexpr (kTf32) store(to, i * 16 + lane_ / 4 * 4, make_float4(x0, x1, x2, x3));
+        else if constexpr (kFp8)
+          store(to, i * 16 + (lane_ / 4 % 2 * 16 + lane_ / 8 * 4), of_pairs(x0, x1, x2, x3));
         else store(to, i * 16 + (lane_ / 4 % 4 * 8 + lane_ / 16 * 4), transpose(x0, x1, x2, x3));
       }
     }
@@ -99,6 +104,36 @@ class Accumulators {
     const float z0 = __shfl_xor_sync(kFullWarp, second ? a0 : b0, 8);
     const float z1 = __shfl_xor_sync(kFullWarp, second ? a1 : b1, 8);
     return second ? make_float4(z0, z1, b0, b1) : make_float4(a0, a1, z0, z1);
+  }
+
+  // A lane has features 2g and 2g + 1, g = lane / 4, of two chunks of 16. Two lanes trade so that
+  // each has four features of chunk g % 2.
+  __device__ float4 of_pairs(float x0, float x1, float x2, float x3) const {
+    const bool second = (lane_ & 4) != 0;
+    const float y0 = __shfl_xor_sync(kFullWarp, second ? x0 : x2, 4);
+    const float y1 = __shfl_xor_sync(kFullWarp, second ? x1 : x3, 4);
+    return second ? make_float4(y0, y1, x2, x3) : make_float4(x0, x1, y0, y1);
+  }
+
+  // An element of ldmatrix is two features of a row of B. Their bytes are parted, so that a pair is
+  // one feature of two rows, and become fp16, which is exact: rows g and g + 8 of mma are features
+  // 2g and 2g + 1.
+  __device__ void add_fp8(std::uint32_t stage, const uint2 (&a)[kMmaN]) {
+#pragma unroll
+    for (int i = 0; i < kMmaM; i += 2) {
+      std::uint32_t b[4];
+      ptx::ldmatrix_x4_trans(b, stage + fetch_ ^ i / 2 * 32);
+#pragma unroll
+      for (int chunk = 0; chunk < 2; ++chunk) {
+        const std::uint32_t first = ptx::prmt(b[chunk], 0, 0x3120);
+        const std::uint32_t second = ptx::prmt(b[chunk + 2], 0, 0x3120);
+        const uint2 low = ptx::cvt_rn_f16x2_e4m3x2(first), high = ptx::cvt_rn_f16x2_e4m3x2(second);
+#pragma unroll
+        for (int r = 0; r < kMmaN; ++r)
+          ptx::mma_m16n8k16(__half{}, d_[i + chunk][r], low.x, low.y, high.x, high.y, a[r].x,
+                            a[r].y);
+      }
+    }
   }
 
   __device__ void add_16_bit(std::uint32_t stage, const uint2 (&a)[kMmaN]) {

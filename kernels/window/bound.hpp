@@ -25,6 +25,7 @@ struct MatrixView {
   std::int32_t places;
   MeanLimits limits;    // of the kernel
   bool cached = false;  // as in Arguments
+  float scale = 1;      // of A
 
   std::int64_t tiles() const { return window_ptr_host->back(); }
   std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host->size()) - 1; }
@@ -96,6 +97,7 @@ class Bound {
         static_cast<std::uint32_t>(b.row_stride() * static_cast<std::int64_t>(bytes_of(b.type)));
     in.c = c.data;
     in.ldc = c.row_stride();
+    in.scale = a_.scale * b.scale;
     launch_dependent(variant_.kernel, dim3(all, launch_.feature_tile_groups), launch_.cta(),
                      launch_.shared_bytes, stream, overlap_, in,
                      std::forward<Operands>(operands)...);

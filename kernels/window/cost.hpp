@@ -44,7 +44,7 @@ struct FormatCost {
 // tf32, narrow rows and vectors in docs/decisions/narrow-windows.md.
 inline FormatCost dense_box_cost(int value_bytes) {
   const double bytes = value_bytes;
-  const bool half = value_bytes == 2;
+  const bool half = value_bytes <= 2;
   return {.bytes_per_column = {8 * bytes, 16 * bytes, 32 * bytes},
           .bytes_per_nonzero = 0,
           .wide = {.penalty = {1.0, 1.25, half ? 1.7 : 1.9}},

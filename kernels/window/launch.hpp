@@ -3,6 +3,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -47,7 +48,7 @@ inline bool writes(ElementType c_type, Precision precision) {
 
 // What make.operator()<Input, C, kWindowRows, kRowBytes>() returns: the feature tile is the option
 // "feature_tile" or what the matrix suggests. Without Make::kNarrow and in tf32 a tile has at least
-// 128 bytes.
+// 128 bytes. Make::kFp8: it takes fp8, with C in fp32.
 template <class Make>
 auto make_variant(Precision precision, const Options& options, const spmmbench::Shape& shape,
                   std::int64_t tiles, std::int64_t windows, int window_rows, const Make& make) {
@@ -57,13 +58,16 @@ auto make_variant(Precision precision, const Options& options, const spmmbench::
       kFeatureTile(options).value_or(choose_feature_tile(tiles, windows, row_bytes, window_rows));
   const auto of_types = [&]<class Input, class C>(Input, C) {
     const auto of_tile = [&]<int kRowBytes>(std::integral_constant<int, kRowBytes>) {
-      // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
+      // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare, and
+      // fp8 needs those of twice the bytes.
+      constexpr int kMost = kInputBytes<Input> == 1 ? kShortRow : kLongRow;
+      constexpr int kBytes = std::min(kRowBytes, kMost);
       if (window_rows == 32)
-        return make.template operator()<Input, C, 32, std::min(kRowBytes, kShortRow)>();
-      if (window_rows == 16) return make.template operator()<Input, C, 16, kRowBytes>();
-      return make.template operator()<Input, C, 8, kRowBytes>();
+        return make.template operator()<Input, C, 32, std::min(kRowBytes, kMost / 2)>();
+      if (window_rows == 16) return make.template operator()<Input, C, 16, kBytes>();
+      return make.template operator()<Input, C, 8, kBytes>();
     };
-    if constexpr (Make::kNarrow && kInputBytes<Input> == 2) {
+    if constexpr (Make::kNarrow && kInputBytes<Input> <= 2) {
       if (tile == kShortestRow) return of_tile(std::integral_constant<int, kShortestRow>{});
       if (tile == kNarrowRow) return of_tile(std::integral_constant<int, kNarrowRow>{});
     }
@@ -77,6 +81,9 @@ auto make_variant(Precision precision, const Options& options, const spmmbench::
     case Precision::fp16: return of_input(__half{});
     case Precision::bf16: return of_input(__nv_bfloat16{});
     case Precision::tf32: return of_types(ptx::Tf32{}, float{});
+    case Precision::fp8_e4m3:
+      if constexpr (Make::kFp8) return of_types(__nv_fp8_e4m3{}, float{});
+      break;
     default: break;
   }
   throw Error(fmt::format("tensor cores do not multiply {}", to_string(precision)));

@@ -136,8 +136,12 @@ __device__ bool sums_of_shared(const Arguments& in, const TileSpan& span, int fe
 
 // CTAs per SM that the registers must allow: as many as the rings leave room for, up to the point
 // where values would be spilled.
-template <int kWindowRows, int kRowBytes>
+template <class Input, int kWindowRows, int kRowBytes>
 constexpr int min_ctas_per_sm() {
+  if (kInputBytes<Input> == 1) {  // as many sums as with 16-bit rows of twice the bytes
+    const int most = kRowBytes == 32 ? 7 : kRowBytes == 64 ? 6 : 5;
+    return kWindowRows == 8 ? most : kWindowRows == 16 ? most - 1 : most - 2;
+  }
   if (kRowBytes == 32) return kWindowRows == 8 ? 10 : kWindowRows == 16 ? 9 : 5;
   if (kRowBytes == 64) return kWindowRows == 8 ? 9 : kWindowRows == 16 ? 8 : 5;
   if (kRowBytes == 256 || kWindowRows == 32) return 4;
@@ -204,7 +208,11 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
       return {static_cast<C*>(in.c) + first + feature, row >= 0};
     };
     sums.for_each_vector(row_of, [&](const Row& row, int offset, const float4& x) {
-      if (row.exists && offset < columns) store_four(row.c + offset, x);
+      if (!row.exists || offset >= columns) return;
+      if constexpr (kInputBytes<typename S::Input> == 1)
+        store_four(row.c + offset,
+                   make_float4(x.x * in.scale, x.y * in.scale, x.z * in.scale, x.w * in.scale));
+      else store_four(row.c + offset, x);
     });
   };
 

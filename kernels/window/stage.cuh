@@ -33,12 +33,15 @@ struct Arguments {
   float* sums;                // of split windows: [slot][feature tile][vector][lane][4]
   unsigned* arrivals;         // [split][feature tile]; all zero between launches
   bool release_early = true;  // see window/launch.hpp
+  float scale = 1;            // of A times that of B, in fp8
 };
 
 template <class Input>
 constexpr int kInputBytes = 2;
 template <>
 constexpr int kInputBytes<ptx::Tf32> = 4;
+template <>
+constexpr int kInputBytes<__nv_fp8_e4m3> = 1;  // in memory; mma takes them as fp16
 
 template <class Operand, int kRowBytes, int kStages>
 struct Shape {

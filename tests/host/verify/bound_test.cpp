@@ -85,6 +85,16 @@ TEST(Bound, InFp8IsThatOfSumsOfFourteenBitsWithinTheColumnsThatAreNotPromoted) {
   }
 }
 
+TEST(Bound, InFp8OfAKernelThatMultipliesItAsFp16IsThatOfFp16AndTwoRoundingsOfTheScales) {
+  KernelInfo info;
+  info.accumulation = Accumulation::fp32_tensor_core;
+  info.promoted_columns = 1;
+  const ErrorBound bound = error_bound(info, Precision::fp8_e4m3, ElementType::f32);
+  EXPECT_EQ(sum_bits(info, Precision::fp8_e4m3), 24);
+  EXPECT_EQ(bound.unit, error_bound(info, Precision::fp16, ElementType::f32).unit + 2 * 0x1p-24);
+  EXPECT_EQ(bound.chunk_unit, 0);
+}
+
 TEST(Judge, SeesTheErrorOfAnElementInFp64InTheSecondTermOfItsReference) {
   const ErrorBound bound = {.unit = 0x1p-53};
   EXPECT_EQ(judge(1, 1, 1, 1, bound, 0x1p-54).error, -0x1p-54);
