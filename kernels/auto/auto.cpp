@@ -88,6 +88,8 @@ class Auto final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    if (is_scaled(problem.precision) && problem.layout == Layout::col_major)
+      return Support::no("needs row-major B and C in fp8");
     if (starts_at_once(problem.options))
       if (const auto start = start_of(problem, problem, device))
         return Support::yes(start->choice.device_bytes);
