@@ -155,7 +155,9 @@ class KernelTest : public testing::TestWithParam<Case> {
     const std::size_t limit = support.device_bytes + support.device_bytes / 4 + kSlack;
     EXPECT_LE(device.held(), limit);
     // Trials of auto that need more are left out where the memory lacks.
-    if (param.kernel->info().name != "auto") EXPECT_LE(device.peak(), limit);
+    if (param.kernel->info().name != "auto") {
+      EXPECT_LE(device.peak(), limit);
+    }
     EXPECT_LE(plan->report().device_bytes, device.held() + kSlack);
   }
 
