@@ -252,6 +252,12 @@ bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
   return nnz < INT32_MAX && rows + cols <= 2 * nnz;
 }
 
+std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
+  constexpr std::int64_t kWord = sizeof(std::int32_t);
+  constexpr std::int64_t kWordsOfEntry = 7, kWordsOfRow = 15 + match::kPartners;  // see lay_out
+  return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + cols);
+}
+
 Buffer match_order(const DeviceCsr& a, Device& device) { return Matching(a, device).order(); }
 
 }  // namespace spmmbench

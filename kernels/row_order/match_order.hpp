@@ -12,6 +12,9 @@ namespace spmmbench {
 // columns for each, since its tables have an entry for every row and column.
 bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
 
+// What match_order takes on the way, in bytes, but for what sorting and scans need.
+std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
+
 // order[i] is the row that stands at position i: an int32 for each row. Returns when the order is
 // there. Throws DeviceError.
 Buffer match_order(const DeviceCsr& a, Device& device);

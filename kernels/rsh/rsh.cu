@@ -450,6 +450,14 @@ class Rsh final : public Kernel {
     // Boxes of such windows, from which records are packed on the device.
     if (problem.on_device != nullptr)
       bytes += (problem.nnz() + problem.m()) * (4 + std::int64_t{RsTile::kBlockRows} * value_bytes);
+    // The order is found before anything else is there but A.
+    if (kOrder(problem.options) == "search" &&
+        can_match(problem.m(), problem.k(), problem.nnz())) {
+      const std::int64_t a_bytes =
+          problem.nnz() * (std::int64_t{sizeof(std::int32_t)} + value_bytes) +
+          (problem.m() + 1) * std::int64_t{sizeof(std::int64_t)};
+      bytes = std::max(bytes, a_bytes + match_bytes(problem.m(), problem.k(), problem.nnz()));
+    }
     return Support::yes(static_cast<std::size_t>(bytes));
   }
 
