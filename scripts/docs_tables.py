@@ -165,6 +165,41 @@ def narrow():
 {table(["kernel", "N", "mean", "least", "cases"], lines)}"""
 
 
+def ratios_table(rows, ns, shown, is_base):
+    """Speed-ups of kernels over the fastest row that is_base says."""
+    lines = []
+    for kernel, precision in shown:
+        for n in ns:
+            ratios = []
+            for case in cases_of([row for row in rows if int(row["n"]) == n], "matrix").values():
+                base = min(us(row) for row in case if is_base(row))
+                ratios += [base / us(row) for row in case if (row["kernel"], row["precision"]) == (kernel, precision)]
+            lines.append([f"`{kernel}`", n, f"{geomean(ratios):.2f}", f"{min(ratios):.2f}", len(ratios)])
+    return table(["kernel", "N", "mean", "least", "cases"], lines)
+
+
+def precisions():
+    rows = rows_of("h200/precisions.csv")
+    fp64 = [row for row in rows if row["group"] == "fp64"]
+    fp8 = [row for row in rows if row["group"] == "fp8"]
+    of_auto = [("auto", "fp64")]
+    in_fp8 = [(kernel, "fp8_e4m3") for kernel in ("auto", "async_wcsr", "csr_row_split")]
+    return f"""# fp64 and fp8
+
+General matrices on an H200 (`results/h200/precisions.csv`).
+
+## fp64
+
+Speed-up over the fastest cuSPARSE algorithm in fp64, SpMV at N = 1 included.
+
+{ratios_table(fp64, (1, 8, 32, 128), of_auto, lambda row: row["kernel"].startswith("cusparse"))}
+## fp8_e4m3
+
+Speed-up over `auto` in fp16. Graphs and meshes gather rows of B, which have half as many bytes in fp8.
+
+{ratios_table(fp8, (8, 32, 128, 512), in_fp8, lambda row: (row["kernel"], row["precision"]) == ("auto", "fp16"))}"""
+
+
 # auto
 
 
@@ -371,6 +406,7 @@ TABLES = {
     "auto": auto,
     "fastest": wins,
     "few-columns": narrow,
+    "precisions": precisions,
     "block-sparse": block_sparse,
     "scattered-zeros": weights,
     "two-four": two_four,
