@@ -451,8 +451,7 @@ class Rsh final : public Kernel {
     if (problem.on_device != nullptr)
       bytes += (problem.nnz() + problem.m()) * (4 + std::int64_t{RsTile::kBlockRows} * value_bytes);
     // The order is found before anything else is there but A.
-    if (kOrder(problem.options) == "search" &&
-        can_match(problem.m(), problem.k(), problem.nnz())) {
+    if (kOrder(problem.options) == "search" && can_match(problem.m(), problem.k(), problem.nnz())) {
       const std::int64_t a_bytes =
           problem.nnz() * (std::int64_t{sizeof(std::int32_t)} + value_bytes) +
           (problem.m() + 1) * std::int64_t{sizeof(std::int64_t)};
