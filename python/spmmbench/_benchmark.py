@@ -10,8 +10,8 @@ import sys
 import numpy as np
 
 from . import _abi as abi
-from . import _cuda, _dense, _library, _measure, _sparse
-from ._plan import Plan, _columns, _one_of
+from . import _choice, _cuda, _dense, _library, _measure, _sparse
+from ._plan import Plan
 from .errors import InvalidArgument, Unsupported
 
 _LEAST_SAMPLES, _MOST_SAMPLES = 10, 200  # unless asked otherwise
@@ -174,12 +174,12 @@ def benchmark(
         raise InvalidArgument(
             f"candidates is a {type(candidates).__name__}; a callable or {{name: callable}} is wanted"
         )
-    csr, n = _sparse.csr_of(a), _columns(n)
+    csr, n = _sparse.csr_of(a), _choice.columns(n)
     csr.validate()
-    precision = _one_of(precision or csr.natural_precision, abi.PRECISIONS, "precision")
-    _one_of(layout, abi.LAYOUTS, "layout")
+    precision = _choice.one_of(precision or csr.natural_precision, abi.PRECISIONS, "precision")
+    _choice.one_of(layout, abi.LAYOUTS, "layout")
     b_type = abi.ELEMENT_OF[precision]
-    c_type = _one_of(c_type or b_type, abi.ELEMENTS, "c_type")
+    c_type = _choice.one_of(c_type or b_type, abi.ELEMENTS, "c_type")
     limits = _limits(noise, min_samples, max_samples, max_seconds)
     seed = _whole_number("seed", seed, 0, 2**64 - 1, "an integer from 0 to 2^64 - 1")
     arrays = _measure.arrays_like(_like(csr, candidates) if like is None else like)

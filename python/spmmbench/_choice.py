@@ -1,6 +1,7 @@
 """Which kernel of a library is meant, where it runs, and whether it can be called from here."""
 
 import collections.abc
+import operator
 import re
 import sys
 
@@ -12,6 +13,7 @@ _NUMBERS = {
     int: re.compile("-?[0-9]+"),
     float: re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
 }
+_MOST_COLUMNS = 2**63 - 1  # the interface counts in 64 bits
 _LIMITS = {int: (-(2**63), 2**63 - 1), float: (-sys.float_info.max, sys.float_info.max)}
 
 
@@ -143,3 +145,36 @@ def device_for(kernel, a):
     if a.device not in ("cpu", None, device):
         raise InvalidArgument(f"A lies on GPU {a.device}, and GPU {device} is the current one")
     return device
+
+
+def one_of(value, allowed, what, who=None):
+    if value not in allowed:
+        told = f"{what} is '{value}'; {', '.join(allowed)} are possible"
+        raise InvalidArgument(f"{who}: {told}" if who else told)
+    return value
+
+
+def columns(n):
+    """n as an int: any whole number of at least 1."""
+    try:
+        columns = 0 if isinstance(n, bool) else operator.index(n)
+    except TypeError:
+        columns = 0
+    if columns < 1:
+        raise InvalidArgument(f"n is {n!r}; a positive integer is wanted")
+    if columns > _MOST_COLUMNS:
+        raise InvalidArgument(f"n is {n!r}; at most {_MOST_COLUMNS} is possible")
+    return columns
+
+
+def check_n(kernel, k, n):
+    """Refuses an n that the kernel's description does not allow, in the program's words."""
+    struct = kernel.described
+    allowed = struct.allowed_n[: struct.allowed_n_count]
+    if allowed and n not in allowed:
+        raise Unsupported(f"{kernel.name} does not take N = {n}")
+    if not allowed and struct.n_multiple > 1 and n % struct.n_multiple != 0:
+        raise Unsupported(f"{kernel.name} needs N to be a multiple of {struct.n_multiple}")
+    for what, size, most in (("N", n, struct.max_n), ("K * N", k * n, struct.max_kn)):
+        if 0 < most < size:
+            raise Unsupported(f"{kernel.name} needs {what} to be at most {most}")

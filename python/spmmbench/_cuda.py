@@ -3,6 +3,8 @@
 import ctypes
 import functools
 
+from .errors import InvalidArgument
+
 
 @functools.lru_cache(maxsize=None)
 def _driver():
@@ -30,3 +32,8 @@ def current_device():
 def synchronize():
     """Waits for all work of the current device."""
     _driver().cuCtxSynchronize()
+
+
+def require_current(device):
+    if current_device() != device:
+        raise InvalidArgument(f"the plan is for GPU {device}, and GPU {current_device()} is current")

@@ -2,133 +2,20 @@
 
 import ctypes
 import math
-import operator
-import sys
 import threading
-import weakref
 
 import numpy as np
 
 from . import _abi as abi
 from . import _choice, _cuda, _dense, _library, _sparse
+from ._calls import RECEIVER, Held, Stages, free_with
 from .errors import Error, InvalidArgument, Unsupported
 
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
 _LINE_BYTES = 128  # what it holds together
-_MOST_COLUMNS = 2**63 - 1  # the interface counts in 64 bits
-
-_EXPECTED_STAGE = "expected a name, and a finite time that is not negative"
 
 
-def _one_of(value, allowed, what, who=None):
-    if value not in allowed:
-        told = f"{what} is '{value}'; {', '.join(allowed)} are possible"
-        raise InvalidArgument(f"{who}: {told}" if who else told)
-    return value
-
-
-class _UnderWay(threading.local):
-    """Calls of a library that this thread has begun, the innermost last: what they took, as
-    {stage: milliseconds}, and what is wrong with it, since a callback cannot raise."""
-
-    def __init__(self):
-        self.calls = []
-
-
-_under_way = _UnderWay()
-
-
-@abi.AddStage
-def _add_stage(_context, stage, milliseconds):
-    ms, faults = _under_way.calls[-1]
-    name = _library.text(stage)
-    if not name or not 0 <= milliseconds < math.inf:
-        faults.append(f"stage '{name}': {milliseconds:g} ms: {_EXPECTED_STAGE}")
-    ms[name] = ms.get(name, 0.0) + milliseconds
-
-
-_RECEIVER = ctypes.pointer(abi.Stages(add=_add_stage))
-
-
-class _Stages:
-    """What calls of a library took, which are given _RECEIVER."""
-
-    def __init__(self, kernel):
-        self._kernel, self._ms, self._faults = kernel, {}, []
-
-    def of(self, function, *arguments):
-        _under_way.calls.append((self._ms, self._faults))
-        try:
-            status = function(*arguments)
-        finally:
-            _under_way.calls.pop()
-        if status != abi.OK:
-            self._kernel.library.check(status)
-
-    def checked(self):
-        """{stage: milliseconds}, once all are there."""
-        if self._faults:
-            raise Error(f"{self._kernel.name}: {self._faults[0]}")
-        return self._ms
-
-
-def _columns(n):
-    """n as an int: any whole number of at least 1."""
-    try:
-        columns = 0 if isinstance(n, bool) else operator.index(n)
-    except TypeError:
-        columns = 0
-    if columns < 1:
-        raise InvalidArgument(f"n is {n!r}; a positive integer is wanted")
-    if columns > _MOST_COLUMNS:
-        raise InvalidArgument(f"n is {n!r}; at most {_MOST_COLUMNS} is possible")
-    return columns
-
-
-def _check_n(kernel, k, n):
-    """Refuses an n that the kernel's description does not allow, in the program's words."""
-    struct = kernel.described
-    allowed = struct.allowed_n[: struct.allowed_n_count]
-    if allowed and n not in allowed:
-        raise Unsupported(f"{kernel.name} does not take N = {n}")
-    if not allowed and struct.n_multiple > 1 and n % struct.n_multiple != 0:
-        raise Unsupported(f"{kernel.name} needs N to be a multiple of {struct.n_multiple}")
-    for what, size, most in (("N", n, struct.max_n), ("K * N", k * n, struct.max_kn)):
-        if 0 < most < size:
-            raise Unsupported(f"{kernel.name} needs {what} to be at most {most}")
-
-
-def _require_current(device):
-    if _cuda.current_device() != device:
-        raise InvalidArgument(
-            f"the plan is for GPU {device}, and GPU {_cuda.current_device()} is current"
-        )
-
-
-_to_free = {}  # by the identity of weak references: themselves
-
-
-def _free_with(owner, function, *arguments):
-    """Calls the function when `owner` is no more, but not at the end of the process, which frees all.
-    weakref.finalize does the same and takes four times as long."""
-
-    def free(reference, to_free=_to_free, is_finalizing=sys.is_finalizing):
-        del to_free[id(reference)]
-        if not is_finalizing():
-            function(*arguments)
-
-    reference = weakref.ref(owner, free)
-    _to_free[id(reference)] = reference
-
-
-class _Held:
-    """An object of the library, which one Python object alone frees."""
-
-    def __reduce__(self):  # of copy and pickle
-        raise TypeError(f"a {type(self).__name__} is an object of a library and cannot be copied")
-
-
-class Prepared(_Held):
+class Prepared(Held):
     """A in a kernel's own form, from which plan(n) makes any number of plans.
 
     kernel      name, with the options asked for
@@ -155,7 +42,7 @@ class Prepared(_Held):
         chosen, given = _choice.choose(loaded, kernel, options, device, a)
         _choice.refuse_uncallable(chosen, a)
         self._kernel = chosen
-        self.precision = _one_of(
+        self.precision = _choice.one_of(
             precision or a.natural_precision, chosen.precisions, "precision", chosen.name
         )
         self.kernel = chosen.name
@@ -172,9 +59,9 @@ class Prepared(_Held):
             self._kept = a
         if self.device != "cpu" and a.device != "cpu":
             a.wait(loaded)
-        stages = _Stages(chosen)
+        stages = Stages(chosen)
         self._handle = self._prepare(a, given, transposed, stages)
-        _free_with(self, chosen.destroy_prepared, self._handle)
+        free_with(self, chosen.destroy_prepared, self._handle)
         self.stages_ms = stages.checked()
 
     def _prepare(self, a, options, transposed, stages):
@@ -187,7 +74,7 @@ class Prepared(_Held):
         )
         handle = ctypes.c_void_p()
         kernel = self._kernel
-        stages.of(kernel.prepare, kernel.pointer, problem, _RECEIVER, handle)
+        stages.of(kernel.prepare, kernel.pointer, problem, RECEIVER, handle)
         if not handle.value:
             raise Error(f"{self._kernel.name}: prepare: gave no prepared A")
         return handle.value
@@ -223,7 +110,7 @@ class Prepared(_Held):
         x, handle = _sparse.new_values(values, self.nnz, kernel, self.precision, self.device), None
         on_gpu = not isinstance(x, np.ndarray) and _sparse.device_of(x) != "cpu"
         if self.device != "cpu":
-            _require_current(self.device)
+            _cuda.require_current(self.device)
             if stream is not None:
                 handle = _dense.stream_handle(stream)
             elif on_gpu:
@@ -244,7 +131,7 @@ class Prepared(_Held):
         return f"<{self.kernel} {self.precision}: A {rows} x {cols}, {self.nnz} nonzeros>"
 
 
-class Plan(_Held):
+class Plan(Held):
     """C = A B for one n, layout and type of C: `plan @ B`, or `plan(B, out=C)`.
 
     B is K x n, C is M x n, each with lines (rows, or columns in layout "col") that are contiguous and
@@ -257,13 +144,13 @@ class Plan(_Held):
 
     def __init__(self, prepared, n, layout="row", c_type=None):
         kernel = prepared._kernel
-        n = _columns(n)
-        _check_n(kernel, prepared.shape[1], n)
+        n = _choice.columns(n)
+        _choice.check_n(kernel, prepared.shape[1], n)
         self.prepared = prepared
         self.n = n
-        self.layout = _one_of(layout, kernel.layouts, "layout", kernel.name)
+        self.layout = _choice.one_of(layout, kernel.layouts, "layout", kernel.name)
         self.b_type = abi.ELEMENT_OF[prepared.precision]
-        self.c_type = _one_of(c_type or self.b_type, kernel.c_types, "c_type", kernel.name)
+        self.c_type = _choice.one_of(c_type or self.b_type, kernel.c_types, "c_type", kernel.name)
         self.data_alignment = max(kernel.struct.data_alignment, 1)
         self.pitch_alignment = max(kernel.struct.pitch_alignment, 1)
         if n == 1 and layout == "col":
@@ -271,12 +158,12 @@ class Plan(_Held):
         self.device = prepared.device
         self.tensor_core_sums = kernel.tensor_core_sums and prepared.precision not in ("fp32", "fp64")
         self.shape = (prepared.shape[0], n)  # of C
-        stages = _Stages(kernel)
+        stages = Stages(kernel)
         asked = abi.Shape(n, abi.LAYOUTS[layout], abi.ELEMENTS[self.c_type])
         handle = ctypes.c_void_p()
         self._check_device()
         self._library = kernel.library
-        stages.of(kernel.bind, prepared._handle, asked, _RECEIVER, handle)
+        stages.of(kernel.bind, prepared._handle, asked, RECEIVER, handle)
         if not handle.value:
             raise Error(f"{kernel.name}: bind: gave no plan")
         self._launch = kernel.launch
@@ -289,7 +176,7 @@ class Plan(_Held):
         self._c = self._dense(prepared.shape[0], self.c_type)
         self._ld_of_c = self._pitch(n if layout == "row" else prepared.shape[0], self.c_type)
         self._b_at, self._c_at = ctypes.addressof(self._b), ctypes.addressof(self._c)
-        _free_with(self, _destroy_plan, kernel, self._handle, prepared)
+        free_with(self, _destroy_plan, kernel, self._handle, prepared)
         self.stages_ms = stages.checked()
 
     def __matmul__(self, b):
@@ -343,10 +230,10 @@ class Plan(_Held):
         settle = self.prepared._kernel.described.settle
         if not settle:
             return self
-        stages = _Stages(self.prepared._kernel)
+        stages = Stages(self.prepared._kernel)
         with self._lock:
             self._check_device()
-            stages.of(settle, self._handle, _RECEIVER)
+            stages.of(settle, self._handle, RECEIVER)
             for stage, ms in stages.checked().items():
                 self.stages_ms[stage] = self.stages_ms.get(stage, 0.0) + ms
         return self
@@ -452,7 +339,7 @@ class Plan(_Held):
 
     def _check_device(self):
         if self.device != "cpu":
-            _require_current(self.device)
+            _cuda.require_current(self.device)
 
     def _point(self, dense, address, name):
         if address % self.data_alignment != 0:
