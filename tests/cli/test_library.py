@@ -62,7 +62,7 @@ class InstalledLibrary(CliCase):
         self.assertEqual([line.split()[-1] for line in lines], entries)
 
     def test_each_header_is_c99_and_cxx11_alone_or_cxx17(self):
-        for header in sorted((self.prefix / "include/spmmbench").iterdir()):
+        for header in sorted((self.prefix / "include/spmmbench").glob("*.h*")):
             both, cpp_alone = (("cc", "c", "c99"), ("c++", "c++", "c++11")), (("c++", "c++", "c++17"),)
             for compiler, language, standard in cpp_alone if header.suffix == ".hpp" else both:
                 with self.subTest(f"{header.name} {standard}"):
