@@ -21,8 +21,6 @@
 #include <vector>
 
 #include "async_wcsr/dense_box.cuh"
-#include "async_wcsr/device_build.hpp"
-#include "async_wcsr/device_survey.hpp"
 #include "async_wcsr/empty_rows.cuh"
 #include "async_wcsr/multiply_vector.cuh"
 #include "core/row_lengths.hpp"
@@ -35,6 +33,8 @@
 #include "spmmbench/shared_parts.hpp"
 #include "window/bound.hpp"
 #include "window/choice.hpp"
+#include "window/device_build.hpp"
+#include "window/device_survey.hpp"
 #include "window/multiply.cuh"
 
 namespace spmmbench {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "async_wcsr/device_build.hpp"
 #include "spmmbench/device.hpp"
+#include "window/device_build.hpp"
 
 namespace spmmbench::rsh {
 

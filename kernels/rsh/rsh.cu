@@ -20,7 +20,6 @@
 #include <string>
 #include <vector>
 
-#include "async_wcsr/device_survey.hpp"
 #include "format/rs_image.hpp"
 #include "format/rs_tile.hpp"
 #include "gpu/cuda_check.hpp"
@@ -36,6 +35,7 @@
 #include "spmmbench/shared_parts.hpp"
 #include "window/bound.hpp"
 #include "window/choice.hpp"
+#include "window/device_survey.hpp"
 #include "window/multiply.cuh"
 
 namespace spmmbench {

@@ -1,6 +1,6 @@
 #pragma once
 // What the choice of windows asks of a matrix, answered from samples: on the host here, on the
-// device in async_wcsr/device_survey.hpp.
+// device in window/device_survey.hpp.
 
 #include <cstdint>
 #include <string>

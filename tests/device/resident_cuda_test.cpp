@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "../../kernels/async_wcsr/device_survey.hpp"
 #include "../../kernels/csr_row_split/segments.hpp"
 #include "../../kernels/row_order/degree_order.hpp"
 #include "../../kernels/row_order/match_order.hpp"
+#include "../../kernels/window/device_survey.hpp"
 #include "core/row_lengths.hpp"
 #include "devices.hpp"
 #include "downloaded.hpp"

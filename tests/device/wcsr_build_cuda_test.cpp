@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "../../kernels/async_wcsr/device_build.hpp"
+#include "../../kernels/window/device_build.hpp"
 #include "devices.hpp"
 #include "downloaded.hpp"
 #include "shapes.hpp"

@@ -1,6 +1,6 @@
 // Counts on samples of a matrix on the device.
 
-#include "async_wcsr/device_survey.hpp"
+#include "window/device_survey.hpp"
 
 #include <cuda_runtime.h>
 
@@ -8,10 +8,10 @@
 #include <cmath>
 #include <vector>
 
-#include "async_wcsr/device_window.cuh"
 #include "core/row_lengths.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
+#include "window/device_window.cuh"
 
 namespace spmmbench {
 namespace {

@@ -1,6 +1,6 @@
 // Builds WCSR on the device, one CTA per window, in two passes over the matrix: count the
 // distinct columns of each window, then rank every entry's column among them and put it in its box.
-// Nothing is sorted: async_wcsr/device_window.cuh.
+// Nothing is sorted: window/device_window.cuh.
 //
 // For a small matrix an allocation takes as long as the kernels. So there are only two allocations:
 // for what the kernels read with the window pointers, and for the format.
@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "async_wcsr/device_build.hpp"
-#include "async_wcsr/device_window.cuh"
 #include "common/memory_layout.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/error.hpp"
+#include "window/device_build.hpp"
+#include "window/device_window.cuh"
 
 namespace spmmbench {
 namespace {
