@@ -21,15 +21,20 @@ ResultRow on_gpu(double hot_us) {
   return row;
 }
 
-TEST(Limit, IsTheLargestPartOfWhatMustMove) {
-  ResultRow row = on_gpu(1500);
-  EXPECT_EQ(limit_of(row), "gathers") << "10,000 rows of 256 bytes, at twice the rate";
+// Of the nonzeros of on_gpu, without padding.
+FormatStats tiles_that_gather(double rows_of_b) {
   FormatStats format;
   format.bytes = 60'000;
   format.stored = 10'000;
   format.tiles = 100;
-  format.extra["gathered_rows_of_b"] = 1000;
-  row.format = format;
+  format.extra["gathered_rows_of_b"] = rows_of_b;
+  return format;
+}
+
+TEST(Limit, IsTheLargestPartOfWhatMustMove) {
+  ResultRow row = on_gpu(1500);
+  EXPECT_EQ(limit_of(row), "gathers") << "10,000 rows of 256 bytes, at twice the rate";
+  row.format = tiles_that_gather(1000);
   EXPECT_EQ(limit_of(row), "output");
   row.format->stored = 1'000'000;
   row.format->bytes = 2'040'000;
@@ -41,12 +46,7 @@ TEST(Limit, IsTheLargestPartOfWhatMustMove) {
 TEST(Limit, CountsASectorOfTheCacheForAShortRowOfB) {
   ResultRow row = on_gpu(300);
   row.n = 8;  // 16 bytes of B; C has 32,000
-  FormatStats format;
-  format.bytes = 60'000;
-  format.stored = 10'000;
-  format.tiles = 100;
-  format.extra["gathered_rows_of_b"] = 5000;
-  row.format = format;
+  row.format = tiles_that_gather(5000);
   EXPECT_EQ(limit_of(row), "gathers") << "160,000 bytes at twice the rate, not half of them";
 }
 
