@@ -11,6 +11,10 @@ for told in ("Sparse .* tensor support is in beta", "Sparse invariant checks are
     warnings.filterwarnings("ignore", message=told)
 
 
+def dtype_of(precision):
+    return torch.float16 if precision == "fp16" else torch.float32
+
+
 class _Constant(torch.autograd.Function):
     """PyTorch's own gradient of A x makes A^T anew in every backward pass; here it is made once."""
 
@@ -105,7 +109,9 @@ class Spmmbench:
     """A kernel of libspmmbench."""
 
     def __init__(self, matrix, device, precision, kernel, widths):
-        self.matrix = SparseMatrix(matrix, kernel, precision, device=torch.device(device).type)
+        # On the device from the beginning, as those of the others: all is prepared there.
+        arrays = (*_arrays(matrix, device, dtype_of(precision)), matrix.shape)
+        self.matrix = SparseMatrix(arrays, kernel, precision, device=torch.device(device).type)
         for width in widths:  # settled, since epochs are captured in a CUDA graph
             self.matrix.plan(width).settle()
             self.matrix.transposed().plan(width).settle()
@@ -127,7 +133,7 @@ class Spmmbench:
 def forms(backend, device, precision, widths):
     """The forms that a backend is tried in: {name: how it is made of a scipy matrix}. `widths`: of
     the x to come."""
-    dtype = torch.float16 if precision == "fp16" else torch.float32
+    dtype = dtype_of(precision)
     if backend == "torch":
         return {
             layout: lambda matrix, layout=layout: TorchSparse(matrix, device, dtype, layout)
@@ -176,7 +182,7 @@ def _messages(block, dtype):
 def forms_of_blocks(backend, precision):
     """The forms that a backend is tried in for a Block of neighbours.py: {name: a function that makes
     the product of a block}. All that is made for a block is made in it, or in the product."""
-    dtype = torch.float16 if precision == "fp16" else torch.float32
+    dtype = dtype_of(precision)
     if backend == "torch":
         return {
             "csr": lambda block: lambda x: _torch_csr(block, dtype) @ x,

@@ -91,7 +91,7 @@ class Training:
         self._labels = task.labels
         self._scale = LOSS_SCALE[precision]
         device = task.features.device
-        dtype = torch.float16 if precision == "fp16" else torch.float32
+        dtype = backends.dtype_of(precision)
         self._features = task.features.to(dtype)
         self._model = Gcn([width] * LAYERS + [CLASSES], seed, device)
         with torch.no_grad():
@@ -236,7 +236,7 @@ def call_us(backend, width, rows, dtype, device):
 def measure(args, matrix, task, backend, width, precision):
     """The fields of a row that depend on the backend."""
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    dtype = torch.float16 if precision == "fp16" else torch.float32
+    dtype = backends.dtype_of(precision)
     made, tried, reasons = {}, {}, {}
     forms = backends.forms(backend, args.device, precision, (width, CLASSES))
     for form, make in forms.items():

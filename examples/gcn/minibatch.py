@@ -147,7 +147,7 @@ def main():
         asked = itertools.product(args.batches, args.widths, args.precision)
         for batch, width, precision in asked:
             torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-            dtype = torch.float16 if precision == "fp16" else torch.float32
+            dtype = backends.dtype_of(precision)
             batches = Batches(args, matrix, width, dtype, batch)
             for backend in args.backends:
                 row = {"graph": about, "batch": batch, "width": width, "precision": precision}

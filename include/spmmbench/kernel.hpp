@@ -82,6 +82,8 @@ struct KernelInfo {
   bool adds_to_c = false;        // C is zeroed in every launch
   bool reads_plain_csr = false;  // where CSR lies on the device, nothing else is prepared of A
   bool takes_values = false;     // Prepared::take_values
+  // Prepares faster from SparseOperand::on_device: a caller with A on the host copies it there.
+  bool prepares_on_device = false;
   SizeLimits sizes = {};
   OperandForm form = {};
   std::vector<OptionSpec> options = {};

@@ -23,6 +23,7 @@
 #include "async_wcsr/dense_box.cuh"
 #include "async_wcsr/empty_rows.cuh"
 #include "async_wcsr/multiply_vector.cuh"
+#include "common/resident_csr.hpp"
 #include "core/row_lengths.hpp"
 #include "format/hub_columns.hpp"
 #include "format/wcsr.hpp"
@@ -227,6 +228,7 @@ class AsyncWcsrPrepared final : public Prepared {
   }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    if (is_resident_) count_copy(*a_.on_device, stages);
     const window::Choice choice = chooser_->choose(shape.n, stages);
     auto& built = windows_.get({choice.order, choice.height_index},
                                [&](StageTimer& cost) { return build(choice, cost); });
@@ -390,6 +392,7 @@ class AsyncWcsr final : public Kernel {
       .promoted_columns = 1,  // fp8 is multiplied as fp16
       .writes_row_ids = true,
       .takes_values = true,
+      .prepares_on_device = true,
       .options = window::options_with(kOrder, window::kFeatureTile, {kBuild}),
   };
 };

@@ -123,6 +123,7 @@ class Auto final : public Kernel {
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
       .asks_for_rates = true,
+      .prepares_on_device = true,
       .options = {kCalls, kTune, kBudgetMs},
   };
 };

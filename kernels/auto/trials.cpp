@@ -102,7 +102,7 @@ BoundPlan Trials::fastest(const std::vector<Candidate>& candidates, const Choice
   const CacheEntry key = cache_key(shape, stages);
   // The copy of A has a stage of its own, as in rows of other kernels.
   StageTimer of_a;
-  if (a_.on_device != nullptr) const ResidentCsr there(a_, device_, of_a);
+  if (a_.on_device != nullptr) count_copy(*a_.on_device, of_a);
   StageTimer spent = of_a;
   BoundPlan bound;
   try {

@@ -10,14 +10,18 @@
 
 namespace spmmbench {
 
+// Stage "upload": what others spent on the copy of A on the device, which the caller uses.
+inline void count_copy(const DeviceCsr& there, StageTimer& stages) {
+  if (there.upload_ms > 0) stages.add_once("A on the device", "upload", there.upload_ms);
+}
+
 class ResidentCsr {
  public:
-  // Stage "upload": the copy, or what others spent on the one that is used. The caller's arrays
-  // outlive this.
+  // Stage "upload": the copy, made here or by others. The caller's arrays outlive this.
   ResidentCsr(const SparseOperand& a, Device& device, StageTimer& stages) {
     if (a.on_device != nullptr) {
       view_ = *a.on_device;
-      if (view_.upload_ms > 0) stages.add_once("A on the device", "upload", view_.upload_ms);
+      count_copy(view_, stages);
       return;
     }
     const auto timed = stages.scope("upload");

@@ -400,6 +400,7 @@ class CsrRowSplit final : public Kernel {
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,
       .takes_values = true,  // it reads those of the operand
+      .prepares_on_device = true,
       .options = {kSplit},
   };
 };

@@ -311,6 +311,7 @@ class JaggedSlicesKernel final : public Kernel {
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,
       .takes_values = true,
+      .prepares_on_device = true,
       .options = {jagged::kOrder, kSteps},
   };
 };

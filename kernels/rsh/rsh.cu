@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "common/resident_csr.hpp"
 #include "format/rs_image.hpp"
 #include "format/rs_tile.hpp"
 #include "gpu/cuda_check.hpp"
@@ -383,6 +384,7 @@ class RshPrepared final : public Prepared {
                  survey()) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    if (a_.on_device != nullptr) count_copy(*a_.on_device, stages);
     window::Choice choice = chooser_.choose(shape.n, stages);
     const std::string tau_nnz = tau_for(shape.n, stages);
     const auto& built =
@@ -474,6 +476,7 @@ class Rsh final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
+      .prepares_on_device = true,
       .options = window::options_with(
           kOrder, kFeatureTile,
           {RsTile::kRule, RsTile::kMembers, RsTile::kTauDelta, RsTile::kTauNnz, kReduce}),

@@ -43,7 +43,7 @@ CsrMatrix download(const DeviceCsr& a, Device& device) {
 
 }  // namespace
 
-GivenA::GivenA(const spmmbench_csr& given, Precision precision, bool transposed, bool takes_values,
+GivenA::GivenA(const spmmbench_csr& given, Precision precision, bool transposed, bool to_device,
                Device& device, Device& memory, StageTimer& stages)
     : precision_(precision), device_of_kernel_(device), nnz_(given.nnz) {
   const bool on_gpu = device.info().kind == DeviceKind::cuda;
@@ -62,7 +62,7 @@ GivenA::GivenA(const spmmbench_csr& given, Precision precision, bool transposed,
       if (!source_.empty()) entry = source_[entry];
     source_ = std::move(source);
   }
-  if (on_gpu && takes_values) bring_to_device();
+  if (on_gpu && to_device) bring_to_device();
 }
 
 void GivenA::bring_to_device() {

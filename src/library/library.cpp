@@ -136,8 +136,9 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
       csr.memory == SPMMBENCH_CUDA ? shared_device(DeviceKind::cuda) : *out->shared;
   const std::scoped_lock lock(memory.mutex);
   const std::uint64_t before = memory.device->bytes_to_host();
-  out->a.emplace(csr, precision, flags != 0, kernel.info().takes_values, *out->shared->device,
-                 *memory.device, stages);
+  const bool to_device = kernel.info().takes_values || kernel.info().prepares_on_device;
+  out->a.emplace(csr, precision, flags != 0, to_device, *out->shared->device, *memory.device,
+                 stages);
   out->row_ids = read_row_ids(csr, *memory.device);
   out->bytes_to_host = memory.device->bytes_to_host() - before;
   if (flags != 0 && !out->row_ids.empty())

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "core/steady_seconds.hpp"
+#include "gpu/csr_on_device.hpp"
 #include "process/interrupt.hpp"
 #include "spmmbench/reordering.hpp"
 #include "spmmbench/stage_timer.hpp"
@@ -23,6 +25,11 @@ double time_once(const KernelChoice& choice, Problem problem, const Spec& reorde
   device.flush_cache();
   device.wait_idle();
   const double start = steady_seconds();
+  std::optional<CsrOnDevice> copy;
+  if (choice.kernel->info().prepares_on_device) {
+    copy.emplace(*problem.a, problem.precision, device);
+    problem.on_device = &copy->view();
+  }
   const std::unique_ptr<Prepared> a =
       choice.kernel->prepare(problem.operand(), problem.options, device, stages);
   const std::unique_ptr<Plan> plan = a->bind(problem.shape(), stages);

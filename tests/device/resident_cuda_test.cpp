@@ -38,6 +38,8 @@ class NoHostMatrix final : public LazyCsr {
 
 class Resident {
  public:
+  static constexpr double kUploadMs = 1e6;  // longer than any test takes
+
   // `also_on_host`: there too, with the values that it has now.
   Resident(const std::string& spec, const CsrMatrix& a, Precision precision, std::int64_t n,
            Device& device, bool also_on_host = false)
@@ -48,7 +50,9 @@ class Resident {
     operand_.precision = precision;
     orders_ = make_row_orders(operand_.a, {"none", {}});
     operand_.orders = orders_.get();
-    operand_.on_device = &on_device_.view();
+    view_ = on_device_.view();
+    view_.upload_ms = kUploadMs;
+    operand_.on_device = &view_;
     const Problem problem{operand_, {n, ElementType::f32, Layout::row_major}, parsed.options};
     const Support support = check_support(*kernel_, problem, device.info());
     if (!support.ok) {
@@ -64,6 +68,7 @@ class Resident {
 
   const std::string& refusal() const { return refusal_; }
   std::uint64_t bytes_to_host() const { return bytes_to_host_; }
+  double upload_ms() const { return stages_.stages_ms().at("upload"); }
   const Kernel& kernel() const { return *kernel_; }
 
   // Doubles the values on the device and in `a`.
@@ -115,6 +120,7 @@ class Resident {
   std::int64_t n_;
   Device& device_;
   CsrOnDevice on_device_;
+  DeviceCsr view_;
   NoHostMatrix none_;
   const Kernel* kernel_;
   SparseOperand operand_;
@@ -162,6 +168,7 @@ TEST(ResidentA, IsMultipliedWithoutAMatrixOnTheHostAndTakesOtherValuesInPlace) {
           Resident resident(spec, a, precision, n, device);
           if (!resident.refusal().empty()) continue;
           EXPECT_LE(resident.bytes_to_host(), kMostToHost);
+          EXPECT_GE(resident.upload_ms(), Resident::kUploadMs) << "it had the copy for nothing";
           resident.expect_product(a);
           if (!resident.kernel().info().takes_values) continue;
           for (int i = 0; i < 2; ++i) resident.double_values(a);

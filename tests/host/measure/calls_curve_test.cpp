@@ -10,8 +10,8 @@
 namespace spmmbench {
 namespace {
 
-// What happens, in order: f a flush, p a preparation, o in it a row order that is computed, b a
-// plan, l a launch.
+// What happens, in order: f a flush, d a preparation from A on the device, p any preparation, o in
+// it a row order that is computed, b a plan, l a launch.
 std::string events;
 
 class CountedDevice final : public FakeDevice {
@@ -32,11 +32,15 @@ class CountedPrepared final : public Prepared {
 
 class CountedKernel final : public Kernel {
  public:
+  explicit CountedKernel(bool prepares_on_device) { info_.prepares_on_device = prepares_on_device; }
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
                                     StageTimer& stages) const override {
-    EXPECT_EQ(a.on_device, nullptr) << "the copy of A counts";
+    if (a.on_device != nullptr) {
+      EXPECT_EQ(a.on_device->nnz, 3);
+      events += 'd';
+    }
     events += 'p';
     EXPECT_TRUE(a.orders->get("degree", stages).empty()) << "A is in this order";
     a.orders->get("rcm", stages);
@@ -48,9 +52,8 @@ class CountedKernel final : public Kernel {
   KernelInfo info_;
 };
 
-TEST(CallsCurve, EachTimeIsOfAWholeProgramFromAFlushedCache) {
+std::vector<std::pair<std::string, double>> curve_of(const CountedKernel& kernel) {
   CountedDevice device;
-  const CountedKernel kernel;
   const KernelChoice choice{&kernel, {}};
   const CsrMatrix a = testing::from_rows(2, {{0}, {0, 1}});
   const DeviceCsr resident;
@@ -62,13 +65,22 @@ TEST(CallsCurve, EachTimeIsOfAWholeProgramFromAFlushedCache) {
   const Operands operands =
       make_operands(a, 4, Precision::fp32, ElementType::f32, Layout::row_major, nullptr, 1, device);
   events.clear();
-  const auto curve = measure_calls_curve(choice, Problem{operand, Shape{.n = 4}, options},
-                                         Spec::parse("degree"), operands, calls, device);
+  return measure_calls_curve(choice, Problem{operand, Shape{.n = 4}, options},
+                             Spec::parse("degree"), operands, calls, device);
+}
+
+TEST(CallsCurve, EachTimeIsOfAWholeProgramFromAFlushedCache) {
+  const auto curve = curve_of(CountedKernel(false));
   ASSERT_EQ(curve.size(), 2U);
   EXPECT_EQ(curve[0].first, "1");
   EXPECT_EQ(curve[1].first, "3");
   for (const auto& [count, us] : curve) EXPECT_GT(us, 0);
   EXPECT_EQ(events, "fpoblfpoblfpoblfpoblllfpoblllfpoblll");
+}
+
+TEST(CallsCurve, AIsCopiedToTheDeviceEachTimeWhereTheKernelPreparesThere) {
+  curve_of(CountedKernel(true));
+  EXPECT_EQ(events, "fdpoblfdpoblfdpoblfdpoblllfdpoblllfdpoblll");
 }
 
 }  // namespace
