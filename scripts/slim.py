@@ -3,6 +3,7 @@
 
   slim.py document RUN.json --out F.json         the same document: numbers of five digits, no command of a row
   slim.py medians RUN... --out F.csv             a line for each row that is right: its medians and preparation
+  slim.py calls RUN... --out F.csv               a line for each row with times of --calls-curve: these, in us
   slim.py choices RUN... --out F.csv             a line for each row of `auto`: its time and the least times beside it
 
 A RUN is the JSON of `spmmbench run`, or a CSV with its columns. NAME=RUN sets the group of its rows. What a row of
@@ -28,6 +29,9 @@ NUMBERS = MEDIANS[MEDIANS.index("hot_median_us") :]
 CHOICES = (
     "group,matrix,n,precision,layout,kernel,picked,hot_median_us,prepare_ms,fastest,fastest_us,cusparse_us,cublas_us"
 ).split(",")
+
+
+CALLS = "group,matrix,nnz,n,precision,kernel".split(",")
 
 
 def rounded(value):
@@ -76,6 +80,7 @@ def flat(row, group, context):
         "timer_floor_us": context.get("timer_floor_us", ""),
         "prepare_ms": sum(ms for stage, ms in stages.items() if stage != "load"),
         "picked": (row.get("pick") or {}).get("kernel", ""),
+        "calls_us": row.get("calls_us") or {},
     }
 
 
@@ -104,6 +109,17 @@ def slim_medians(rows):
             key: number(row.get(key)) if key in NUMBERS else row.get(key, "")
             for key in MEDIANS
         }
+
+
+def slim_calls(rows):
+    """The columns, and lines with a column for each number of calls."""
+    rows = [row for row in rows if row.get("calls_us")]
+    counts = sorted({count for row in rows for count in row["calls_us"]}, key=int)
+    lines = [
+        {key: row[key] for key in CALLS} | {count: number(us) for count, us in row["calls_us"].items()}
+        for row in rows
+    ]
+    return [*CALLS, *counts], lines
 
 
 def slim_choices(rows):
@@ -136,7 +152,7 @@ def slim_choices(rows):
 def table(columns, rows):
     """CSV of the columns that any row has."""
     rows = list(rows)
-    used = [key for key in columns if any(row[key] not in ("", None) for row in rows)]
+    used = [key for key in columns if any(row.get(key, "") not in ("", None) for row in rows)]
     out = io.StringIO()
     writer = csv.DictWriter(out, used, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -156,12 +172,15 @@ def slim(args):
     ]
     if args.what == "choices":
         return table(CHOICES, slim_choices(rows))
-    return table(MEDIANS, slim_medians(row for row in rows if matches(row["kernel"], args.kernels)))
+    rows = [row for row in rows if matches(row["kernel"], args.kernels)]
+    if args.what == "calls":
+        return table(*slim_calls(rows))
+    return table(MEDIANS, slim_medians(rows))
 
 
 def main(argv):
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["document", "medians", "choices"])
+    parser.add_argument("what", choices=["document", "medians", "calls", "choices"])
     parser.add_argument("runs", nargs="+", metavar="RUN")
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--kernels", type=patterns, default=["*"], help="globs, comma-separated")
