@@ -110,7 +110,9 @@ void require_new_name(const std::string& name) {
 }
 
 std::vector<std::unique_ptr<PluginKernel>> kernels_of(const std::string& path) {
+  const double start = steady_seconds();
   const spmmbench_library& library = open_library(path);
+  const double load_ms = (steady_seconds() - start) * 1e3;
   std::vector<std::unique_ptr<PluginKernel>> kernels;
   std::set<std::string> names;
   for (std::size_t i = 0; i < library.kernel_count; ++i) {
@@ -121,7 +123,7 @@ std::vector<std::unique_ptr<PluginKernel>> kernels_of(const std::string& path) {
     if (kernel->size < least)
       throw Error(fmt::format("spmmbench_kernel.size of kernel {} is {}: expected {}", i,
                               kernel->size, least));
-    kernels.push_back(std::make_unique<PluginKernel>(path, library, *kernel));
+    kernels.push_back(std::make_unique<PluginKernel>(path, library, *kernel, load_ms));
     const std::string& name = kernels.back()->info().name;
     if (!names.insert(name).second) throw Error(fmt::format("two kernels are called {}", name));
     require_new_name(name);

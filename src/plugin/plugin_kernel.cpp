@@ -313,8 +313,8 @@ class PluginPrepared final : public Prepared {
 }  // namespace
 
 PluginKernel::PluginKernel(std::string path, const spmmbench_library& library,
-                           const spmmbench_kernel& kernel)
-    : path_(std::move(path)), library_(library), kernel_(kernel) {
+                           const spmmbench_kernel& kernel, double load_ms)
+    : path_(std::move(path)), library_(library), kernel_(kernel), load_ms_(load_ms) {
   const spmmbench_kernel described = described_by(library, kernel);
   check_description(described);
   info_.name = fmt::format("{}:{}", plugin_stem(path_), kernel.name);
@@ -364,6 +364,9 @@ Support PluginKernel::supports(const Problem& problem, const DeviceInfo&) const 
 
 std::unique_ptr<Prepared> PluginKernel::prepare(const SparseOperand& a, const Options& options,
                                                 Device& device, StageTimer& stages) const {
+  // Loading code and libraries takes less; a library that prepares meanwhile may take more.
+  constexpr double kLongLoadMs = 20;
+  if (load_ms_ > kLongLoadMs) stages.add("library", load_ms_);
   auto out = std::make_unique<PluginPrepared>(library_, kernel_, info_.form, tunes_, a, device);
   out->prepare(options, stages);
   return out;

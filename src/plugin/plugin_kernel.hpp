@@ -13,7 +13,9 @@ class PluginKernel final : public Kernel {
  public:
   // Throws Error naming what plugin.h does not allow. `library` and `kernel` exist until the
   // program ends.
-  PluginKernel(std::string path, const spmmbench_library& library, const spmmbench_kernel& kernel);
+  // `load_ms`: what loading the library took.
+  PluginKernel(std::string path, const spmmbench_library& library, const spmmbench_kernel& kernel,
+               double load_ms);
 
   const KernelInfo& info() const override { return info_; }
   const std::string& path() const { return path_; }
@@ -27,6 +29,7 @@ class PluginKernel final : public Kernel {
   const spmmbench_kernel& kernel_;
   KernelInfo info_;
   bool tunes_;
+  double load_ms_;
 };
 
 }  // namespace spmmbench

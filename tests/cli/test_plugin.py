@@ -230,6 +230,11 @@ class Faults(Plugins):
             self.assertIn("in 1 of 1 rows the first launch of a plan took 20 ms more than two cold ones",
                           " ".join(result.stderr.split()))
 
+    def test_what_a_library_does_while_it_is_loaded_is_preparation(self):
+        slow = compile_plugin("libslow.so", "flags.cpp", "-DLOADS_FOR_MS=60")
+        rows = self.rows(f"{slow}:good,{flags()}:good")
+        self.assertGreaterEqual(rows["slow:good"]["stages_ms"]["library"], 60)
+
     def test_a_hang_costs_its_row(self):
         rows = self.rows(f"cpu_csr,{flags()}:hang", "--timeout", 1, expected=4)
         self.assert_reason(rows["flags:hang"], "timeout", "killed after 1 s")

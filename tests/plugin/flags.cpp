@@ -31,6 +31,10 @@ struct spmmbench_plan {
 
 namespace {
 
+#ifdef LOADS_FOR_MS
+__attribute__((constructor)) void load_slowly() { usleep(LOADS_FOR_MS * 1000); }
+#endif
+
 constexpr std::int64_t kRowsOfATile = 16;
 
 thread_local const char* message = "";
