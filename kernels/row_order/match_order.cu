@@ -3,17 +3,18 @@
 //
 // A level has clusters, and an entry for each column of each cluster:
 //
-//   entries by cluster   (cluster, column)   sorted by cluster, then column
-//   entries by column    (column, cluster)   sorted by column, then cluster: the lists
+//   columns of each cluster, ascending
+//   clusters of each column, ascending: the lists
 //
-// 1. The entries are sorted by column. The sort is stable, so each list is ascending.
+// 1. The lists of the first level: its entries are sorted by column. The sort is stable.
 // 2. Each cluster without a partner counts how many columns it shares with which others, in a hash
 //    table in shared memory, and keeps the most similar ones: a warp for most clusters, a CTA for
 //    those that read many places of lists.
 // 3. Rounds: each cluster names the first of these that has no partner; two that name each other
 //    are partners.
-// 4. Partners are joined. The entries get the new clusters' numbers and are sorted by them; what
-//    both had is there twice, side by side, and one is dropped.
+// 4. Partners are joined and numbered.
+// 5. The next level has the columns of both partners, and in each list their number. No step waits
+//    for the host: how many clusters each level has is known from the first.
 
 #include <cuda_runtime.h>
 
@@ -29,6 +30,7 @@
 #include "row_order/level.cuh"
 #include "row_order/match_order.hpp"
 #include "row_order/partners.cuh"
+#include "row_order/uniting.cuh"
 
 namespace spmmbench {
 namespace {
@@ -49,16 +51,15 @@ class Matching {
   Matching(const DeviceCsr& a, Device& device)
       : a_(a), device_(device), stream_(static_cast<cudaStream_t>(device.stream().handle)) {
     rows_ = a.rows;
-    entries_ = static_cast<std::int32_t>(a.nnz);
-    std::size_t sort = 0, scan = 0, scan_entries = 0;
-    sort_pairs(nullptr, sort, nullptr, nullptr, nullptr, nullptr, 32);
+    std::size_t sort = 0, scan = 0, scan_rows = 0;
+    sort_lists(nullptr, sort);
     SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(
         nullptr, scan, static_cast<std::uint64_t*>(nullptr), static_cast<std::uint64_t*>(nullptr),
         static_cast<std::int32_t>(rows_ + 1), stream_));
     SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(
-        nullptr, scan_entries, static_cast<std::int32_t*>(nullptr),
-        static_cast<std::int32_t*>(nullptr), std::max<std::int32_t>(entries_, rows_) + 1, stream_));
-    temporary_bytes_ = std::max({sort, scan, scan_entries});
+        nullptr, scan_rows, static_cast<std::int32_t*>(nullptr),
+        static_cast<std::int32_t*>(nullptr), static_cast<std::int32_t>(rows_ + 1), stream_));
+    temporary_bytes_ = std::max({sort, scan, scan_rows});
     SPMMBENCH_CUDA(cudaFuncSetAttribute(find_partners_by_cta,
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         sizeof(Table<kMostSlots>)));
@@ -71,18 +72,16 @@ class Matching {
   Buffer order() {
     Buffer order = device_.allocate(rows_ * sizeof(std::int32_t));
     auto* const out = order.as<std::int32_t>();
-    std::int32_t clusters = number_filled_rows(out);
+    std::int32_t clusters = begin(out);
     std::int32_t rows_of_one = 1;
     std::int64_t end = clusters;  // of the places that no cluster left over has taken
     for (int level = 0; level < match::kLevels && clusters > 1; ++level) {
-      sort_lists(clusters);
       find_mates(clusters);
-      const std::int32_t half = clusters / 2;
       if (clusters % 2 == 1) end -= rows_of_one;
       join(clusters, rows_of_one, out + end);
       rows_of_one *= 2;
-      if (level + 1 < match::kLevels && half > 1) renumber(half);
-      clusters = half;
+      clusters /= 2;
+      if (level + 1 < match::kLevels && clusters > 1) unite_next(clusters, level % 2);
     }
     SPMMBENCH_CUDA(cudaMemcpyAsync(out, cluster_rows_,
                                    std::int64_t{clusters} * rows_of_one * sizeof(std::int32_t),
@@ -104,17 +103,17 @@ class Matching {
     place(temporary_, static_cast<std::int64_t>(temporary_bytes_), memory);
     place(counts_, clusters, memory);
     place(counted_, clusters, memory);
-    for (std::int32_t** array : {&cluster_, &column_, &list_column_, &lists_, &spare_})
-      place(*array, entries + 1, memory);
-    place(list_ptr_, a_.cols + 1, memory);
-    for (std::int32_t** array : {&ptr_, &cluster_rows_, &new_rows_, &number_, &unmatched_,
-                                 &partners_.longer[0], &partners_.longer[1], &rounds_[0].mate,
-                                 &rounds_[0].named, &rounds_[1].mate, &rounds_[1].named})
+    for (std::int32_t** array : {&columns_[0], &columns_[1], &lists_[0], &lists_[1]})
+      place(*array, entries, memory);
+    for (Span** array : {&columns_of_[0], &columns_of_[1]}) place(*array, clusters, memory);
+    for (Span** array : {&list_of_[0], &list_of_[1]}) place(*array, a_.cols, memory);
+    for (State** array : {&states_[0], &states_[1]}) place(*array, clusters, memory);
+    for (std::int32_t** array :
+         {&cluster_rows_, &new_rows_, &number_, &joined_, &unmatched_, &filled_, &filled_before_,
+          &partners_.longer[0], &partners_.longer[1]})
       place(*array, clusters, memory);
-    place(flags_, std::max(entries, rows_) + 1, memory);
-    place(flagged_, std::max(entries, rows_) + 1, memory);
     place(partners_.of, clusters * match::kPartners, memory);
-    place(partners_.count, 2, memory);
+    place(partners_.count, kCounters, memory);
   }
 
   template <class... Parameters, class... Values>
@@ -123,16 +122,11 @@ class Matching {
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
-  void sort_pairs(void* temporary, std::size_t& bytes, const std::int32_t* keys,
-                  std::int32_t* sorted_keys, const std::int32_t* values,
-                  std::int32_t* sorted_values, int bits) {
-    SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairs(temporary, bytes, keys, sorted_keys, values,
-                                                   sorted_values, entries_, 0, bits, stream_));
-  }
-  void sort_pairs(const std::int32_t* keys, std::int32_t* sorted_keys, const std::int32_t* values,
-                  std::int32_t* sorted_values, std::int64_t most) {
-    std::size_t bytes = temporary_bytes_;
-    sort_pairs(temporary_, bytes, keys, sorted_keys, values, sorted_values, bits_of(most));
+  // The clusters in lists_[1], by their columns, into lists_[0]; the columns into columns_[0].
+  void sort_lists(void* temporary, std::size_t& bytes) {
+    SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairs(
+        temporary, bytes, a_.col_idx, columns_[0], static_cast<const std::int32_t*>(lists_[1]),
+        lists_[0], static_cast<std::int32_t>(a_.nnz), 0, bits_of(a_.cols - 1), stream_));
   }
 
   template <class T>
@@ -141,41 +135,32 @@ class Matching {
     SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(temporary_, bytes, in, out, count, stream_));
   }
 
-  std::int32_t read(const std::int32_t* number) {
-    std::int32_t out = 0;
-    device_.download(&out, number, sizeof out);
-    return out;
-  }
-
   // Rows that are not empty are the clusters of the first level. Returns how many.
-  std::int32_t number_filled_rows(std::int32_t* order) {
-    launch(mark_filled, rows_ + 1, a_, flags_);
-    sum_before(flags_, flagged_, static_cast<std::int32_t>(rows_) + 1);
-    launch(number_rows, rows_ + 1, a_, static_cast<const std::int32_t*>(flagged_), ptr_,
-           cluster_rows_, order);
-    const std::int32_t filled = read(flagged_ + rows_);
-    if (filled == 0) return 0;
-    launch(number_entries, (a_.nnz + kEntries - 1) / kEntries * 32,
-           static_cast<const std::int32_t*>(ptr_), filled, entries_, cluster_);
-    SPMMBENCH_CUDA(cudaMemcpyAsync(column_, a_.col_idx, a_.nnz * sizeof(std::int32_t),
-                                   cudaMemcpyDeviceToDevice, stream_));
+  std::int32_t begin(std::int32_t* order) {
+    const std::int32_t* const before = filled_before_;
+    launch(mark_filled, rows_ + 1, a_, filled_);
+    sum_before(filled_, filled_before_, static_cast<std::int32_t>(rows_) + 1);
+    launch(number_rows, rows_, a_, before, columns_of_[0], states_[0], cluster_rows_, order);
+    SPMMBENCH_CUDA(cudaMemsetAsync(partners_.count, 0, kCounters * sizeof(std::int32_t), stream_));
+    if (a_.nnz > 0) {
+      launch(number_entries, (a_.nnz + kEntries - 1) / kEntries * 32, a_, before, lists_[1]);
+      std::size_t bytes = temporary_bytes_;
+      sort_lists(temporary_, bytes);
+      launch(find_spans, a_.cols, static_cast<const std::int32_t*>(columns_[0]),
+             static_cast<std::int32_t>(a_.nnz), a_.cols, list_of_[0]);
+    }
+    std::int32_t filled = 0;
+    device_.download(&filled, before + rows_, sizeof filled);
+    level_ = {columns_of_[0], a_.col_idx, list_of_[0], lists_[0], filled};
     return filled;
   }
 
-  void sort_lists(std::int32_t clusters) {
-    sort_pairs(column_, list_column_, cluster_, lists_, a_.cols - 1);
-    launch(find_starts, a_.cols + 1, static_cast<const std::int32_t*>(list_column_), entries_,
-           a_.cols, list_ptr_);
-    level_ = {ptr_, column_, list_ptr_, lists_, clusters};
-  }
-
   void find_mates(std::int32_t clusters) {
-    launch(begin_rounds, clusters, clusters, rounds_[0], partners_.count);
     const int sms = device_.info().sm_count;
     for (int pass = 0; pass < match::kPasses; ++pass) {
-      const std::int32_t* const mate = rounds_[0].mate;
+      const State* const states = states_[0];
       const auto find = [&](auto kernel, int threads, std::int64_t most_ctas, std::size_t shared) {
-        kernel<<<static_cast<unsigned>(most_ctas), threads, shared, stream_>>>(level_, mate,
+        kernel<<<static_cast<unsigned>(most_ctas), threads, shared, stream_>>>(level_, states,
                                                                                partners_);
         SPMMBENCH_CUDA_LAUNCHED();
       };
@@ -188,61 +173,54 @@ class Matching {
       find(find_partners<kMoreSlots>, kMore, std::min(ctas(kMore / 32), kMoreCtasPerSm * sms), 0);
       find(find_partners_by_cta, kCtaThreads, std::min(ctas(1), kCtasPerSm * sms),
            sizeof(Table<kMostSlots>));
-      Rounds rounds{{rounds_[0], rounds_[1]}, partners_.of, counts_, partners_.count, clusters};
+      Rounds rounds{{states_[0], states_[1]}, partners_.of, counts_, partners_.count, clusters};
       void* arguments[] = {&rounds};
       constexpr std::int64_t kRoundCtasPerSm = 2;  // fewer than fit: they wait for each other
       SPMMBENCH_CUDA(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(hold_rounds),
                                                  dim3(static_cast<unsigned>(std::min<std::int64_t>(
                                                      ctas(kThreads), kRoundCtasPerSm * sms))),
                                                  dim3(kThreads), arguments, 0, stream_));
-      std::swap(rounds_[0], rounds_[1]);
+      std::swap(states_[0], states_[1]);
     }
-    mate_ = rounds_[0].mate;
   }
 
   void join(std::int32_t clusters, std::int32_t rows_of_one, std::int32_t* left) {
     sum_before(counts_, counted_, clusters + 1);
-    launch(list_unmatched, clusters, clusters, static_cast<const std::int32_t*>(mate_),
-           static_cast<const std::uint64_t*>(counted_), unmatched_);
-    launch(number_clusters, clusters, Joining{mate_, counted_, unmatched_, clusters},
-           static_cast<const std::int32_t*>(cluster_rows_), rows_of_one, number_, new_rows_, left);
+    const State* const states = states_[0];
+    const std::uint64_t* const before = counted_;
+    launch(list_unmatched, clusters, clusters, states, before, unmatched_);
+    launch(number_clusters, clusters, Joining{states, before, unmatched_, clusters},
+           static_cast<const std::int32_t*>(cluster_rows_), rows_of_one, number_, joined_,
+           new_rows_, left);
     std::swap(cluster_rows_, new_rows_);
   }
 
-  // The entries of the new clusters, `clusters` of them.
-  void renumber(std::int32_t clusters) {
-    launch(renumber_entries, entries_, entries_, static_cast<const std::int32_t*>(number_),
-           static_cast<const std::int32_t*>(lists_), spare_);
-    sort_pairs(spare_, cluster_, list_column_, column_, clusters);
-    launch(mark_new, std::int64_t{entries_} + 1, entries_,
-           static_cast<const std::int32_t*>(cluster_), static_cast<const std::int32_t*>(column_),
-           clusters, flags_);
-    sum_before(flags_, flagged_, entries_ + 1);
-    launch(keep_new, entries_, entries_, static_cast<const std::int32_t*>(cluster_),
-           static_cast<const std::int32_t*>(column_), clusters,
-           static_cast<const std::int32_t*>(flagged_), spare_, list_column_, ptr_);
-    std::swap(cluster_, spare_);
-    std::swap(column_, list_column_);
-    entries_ = read(flagged_ + entries_);
+  // The next level, of so many clusters. `other`: the one before is not there.
+  void unite_next(std::int32_t clusters, int other) {
+    Span *const columns_of = columns_of_[1 - other], *const list_of = list_of_[1 - other];
+    std::int32_t *const columns = columns_[1 - other], *const lists = lists_[1 - other];
+    launch(unite, (clusters + a_.cols) * 32,
+           Uniting{level_, number_, joined_, a_.cols, clusters, columns_of, columns, list_of, lists,
+                   states_[0], partners_.count + kCounters - 1});
+    level_ = {columns_of, columns, list_of, lists, clusters};
   }
 
   DeviceCsr a_;
   Device& device_;
   cudaStream_t stream_;
   std::int64_t rows_ = 0;
-  std::int32_t entries_ = 0;  // of the level
   Buffer memory_;
   std::size_t bytes_ = 0, temporary_bytes_ = 0;
   char* temporary_ = nullptr;
   std::uint64_t *counts_ = nullptr, *counted_ = nullptr;
-  std::int32_t *cluster_ = nullptr, *column_ = nullptr;     // of each entry, by cluster
-  std::int32_t *list_column_ = nullptr, *lists_ = nullptr;  // the same by column
-  std::int32_t *spare_ = nullptr, *list_ptr_ = nullptr, *ptr_ = nullptr;
+  // Of two levels: columns of clusters, lists of columns, and where each begins.
+  Span *columns_of_[2] = {}, *list_of_[2] = {};
+  std::int32_t *columns_[2] = {}, *lists_[2] = {};
   std::int32_t *cluster_rows_ = nullptr, *new_rows_ = nullptr, *number_ = nullptr;
-  std::int32_t *unmatched_ = nullptr, *flags_ = nullptr, *flagged_ = nullptr;
-  const std::int32_t* mate_ = nullptr;
+  std::int32_t *joined_ = nullptr, *unmatched_ = nullptr;
+  std::int32_t *filled_ = nullptr, *filled_before_ = nullptr;  // rows
+  State* states_[2] = {};
   Partners partners_{};
-  Round rounds_[2] = {};
   Level level_{};
 };
 
@@ -254,8 +232,9 @@ bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
 
 std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
   constexpr std::int64_t kWord = sizeof(std::int32_t);
-  constexpr std::int64_t kWordsOfEntry = 7, kWordsOfRow = 15 + match::kPartners;  // see lay_out
-  return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + cols);
+  constexpr std::int64_t kWordsOfEntry = 4, kWordsOfRow = 21 + match::kPartners,
+                         kWordsOfColumn = 4;  // see lay_out
+  return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + kWordsOfColumn * cols);
 }
 
 Buffer match_order(const DeviceCsr& a, Device& device) { return Matching(a, device).order(); }

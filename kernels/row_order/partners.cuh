@@ -15,7 +15,7 @@ struct Stretch {
 };
 
 inline __device__ Stretch stretch_of(const Level& all, std::int32_t own, std::int32_t column) {
-  const std::int32_t begin = all.list_ptr[column], length = all.list_ptr[column + 1] - begin;
+  const auto [begin, length] = all.list_of[column];
   const std::int32_t before =
       length <= kMostPlaces ? 0 : lower_bound(all.lists + begin, length, own);
   const Part part = part_of_list(length, before);
@@ -26,7 +26,8 @@ inline __device__ Stretch stretch_of(const Level& all, std::int32_t own, std::in
 inline __device__ Stretch used_stretch(const Level& all, std::int32_t own, std::int32_t i,
                                        std::int32_t columns, std::int32_t used) {
   if (i >= used) return {};
-  return stretch_of(all, own, all.columns[all.ptr[own] + used_column(i, columns, used)]);
+  return stretch_of(all, own,
+                    all.columns[all.columns_of[own].begin + used_column(i, columns, used)]);
 }
 
 // Slots of the tables that warps and CTAs have.
@@ -121,18 +122,18 @@ struct Best {
 struct Partners {
   std::int32_t* of;         // [clusters][kPartners], kNone after the last
   std::int32_t* longer[2];  // clusters that are left to a kernel with larger tables
-  std::int32_t* count;      // how many, [2]
+  std::int32_t* count;      // how many of each
 };
 
 // One cluster and what its threads look at.
 struct Search {
   const Level& all;
-  const std::int32_t* mate;
+  const State* states;
   std::int32_t own, columns, used;
 
-  __device__ Search(const Level& level, const std::int32_t* mates, std::int32_t cluster)
+  __device__ Search(const Level& level, const State* of_clusters, std::int32_t cluster)
       : all(level),
-        mate(mates),
+        states(of_clusters),
         own(cluster),
         columns(level.length(cluster)),
         used(used_columns(columns)) {}
@@ -158,6 +159,7 @@ struct Search {
       if (lane >= distance) end += before;
     }
     const std::int32_t places = __shfl_sync(kWarp, end, 31);
+    const std::int32_t offset = mine.begin - (end - mine.count);  // of its places in the lists
     for (std::int32_t from = 0; from < places; from += kAhead * 32) {
       // Several places of a lane are read at a time: few warps have much to read, and wait for it.
       std::int32_t others[kAhead], weights[kAhead] = {};
@@ -171,14 +173,13 @@ struct Search {
 #pragma unroll
         for (int step = 16; step > 0; step /= 2)
           if (__shfl_sync(kWarp, end, source + step - 1) <= place) source += step;
-        const std::int32_t begin = __shfl_sync(kWarp, mine.begin, source);
-        const std::int32_t length = __shfl_sync(kWarp, mine.count, source);
-        const std::int32_t last = __shfl_sync(kWarp, end, source);
+        const std::int32_t begin = __shfl_sync(kWarp, offset, source);
         weights[i] = __shfl_sync(kWarp, mine.weight, source);
-        if (place < places) others[i] = all.lists[begin + place - (last - length)];
+        if (place < places) others[i] = all.lists[begin + place];
       }
 #pragma unroll
-      for (int i = 0; i < kAhead; ++i) counts[i] = others[i] != own && mate[others[i]] == kNone;
+      for (int i = 0; i < kAhead; ++i)
+        counts[i] = others[i] != own && states[others[i]].mate == kNone;
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
         if (from + i * 32 >= places) break;
@@ -193,6 +194,21 @@ struct Search {
       }
     }
     return true;
+  }
+
+  // Adds all that is in the table to the best of the warps that call it, one of `warps`.
+  template <int kSlots>
+  __device__ void rank(const Table<kSlots>& table, Best& best, int warp, int warps) const {
+    // Several are read at a time: one after another they would be most of a cluster's time.
+    constexpr int kAtOnce = 4;
+    const int lane = threadIdx.x % 32;
+    for (int first = warp * 32; first < table.count; first += kAtOnce * warps * 32) {
+      Partner partners[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) partners[i] = partner(table, first + i * warps * 32 + lane);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) best.add(partners[i]);
+    }
   }
 
   // The i-th that is in the table, or none.
@@ -220,7 +236,7 @@ constexpr std::int32_t kMostWarpPlaces = 1024;
 // A warp for each cluster. What does not fit in its table is left to the next kernel.
 template <int kSlots>
 __global__ void __launch_bounds__(kWarpThreads<kSlots>)
-    find_partners(const __grid_constant__ Level all, const std::int32_t* mate, Partners out) {
+    find_partners(const __grid_constant__ Level all, const State* states, Partners out) {
   constexpr bool kIsFirst = kSlots == kFewSlots;
   constexpr int kWarps = kWarpThreads<kSlots> / 32;
   constexpr std::int32_t kMostPlaces = kIsFirst ? Table<kSlots>::kMost : kMostWarpPlaces;
@@ -233,8 +249,8 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
   const auto stride = static_cast<std::int32_t>(gridDim.x) * kWarps;
   for (auto at = static_cast<std::int32_t>(thread_index() / 32); at < end; at += stride) {
     const std::int32_t own = kIsFirst ? at : out.longer[0][at];
-    if (mate[own] != kNone) continue;
-    const Search search(all, mate, own);
+    if (states[own].mate != kNone) continue;
+    const Search search(all, states, own);
     std::int32_t places = search.used;
     Stretch first;  // of the lane's first column: most clusters have no more
     if (places <= kMostPlaces) {
@@ -250,7 +266,7 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
     }
     if (fits) {
       Best best;
-      for (std::int32_t i = 0; i < table.count; i += 32) best.add(search.partner(table, i + lane));
+      search.rank(table, best, 0, 1);
       search.keep(out, best);
     } else if (lane == 0) {
       constexpr int kNext = kIsFirst ? 0 : 1;
@@ -268,8 +284,7 @@ constexpr int kCtaThreads = 512;
 // A CTA for each of the others. Where not even its table holds all that is met, these are counted
 // in twice as many sweeps, each of a part of them.
 __global__ void __launch_bounds__(kCtaThreads)
-    find_partners_by_cta(const __grid_constant__ Level all, const std::int32_t* mate,
-                         Partners out) {
+    find_partners_by_cta(const __grid_constant__ Level all, const State* states, Partners out) {
   constexpr int kWarps = kCtaThreads / 32;
   extern __shared__ __align__(16) unsigned char memory[];
   auto& table = *reinterpret_cast<Table<kMostSlots>*>(memory);
@@ -286,7 +301,7 @@ __global__ void __launch_bounds__(kCtaThreads)
   const std::int32_t count = out.count[1];
   for (auto at = static_cast<std::int32_t>(blockIdx.x); at < count;
        at += static_cast<std::int32_t>(gridDim.x)) {
-    const Search search(all, mate, out.longer[1][at]);
+    const Search search(all, states, out.longer[1][at]);
     // Columns of a warp at a time. All warps take as many turns.
     const std::int32_t part = min(32, (search.used + kWarps - 1) / kWarps);
     Best best;
@@ -302,8 +317,7 @@ __global__ void __launch_bounds__(kCtaThreads)
                                         sweep, sweeps);
           done = __syncthreads_and(fits);
         }
-        for (std::int32_t i = 0; done && i < table.count; i += kCtaThreads)
-          best.add(search.partner(table, i + thread));
+        if (done) search.rank(table, best, warp, kWarps);
       }
     }
     clear();
