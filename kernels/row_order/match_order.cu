@@ -51,15 +51,11 @@ class Matching {
   Matching(const DeviceCsr& a, Device& device)
       : a_(a), device_(device), stream_(static_cast<cudaStream_t>(device.stream().handle)) {
     rows_ = a.rows;
-    std::size_t sort = 0, scan = 0, scan_rows = 0;
+    round_ctas_ = kRoundCtasPerSm * device.info().sm_count;
+    std::size_t sort = 0, scan = 0;
     sort_lists(nullptr, sort);
-    SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(
-        nullptr, scan, static_cast<std::uint64_t*>(nullptr), static_cast<std::uint64_t*>(nullptr),
-        static_cast<std::int32_t>(rows_ + 1), stream_));
-    SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(
-        nullptr, scan_rows, static_cast<std::int32_t*>(nullptr),
-        static_cast<std::int32_t*>(nullptr), static_cast<std::int32_t>(rows_ + 1), stream_));
-    temporary_bytes_ = std::max({sort, scan, scan_rows});
+    number_filled(nullptr, scan);
+    temporary_bytes_ = std::max(sort, scan);
     SPMMBENCH_CUDA(cudaFuncSetAttribute(find_partners_by_cta,
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         sizeof(Table<kMostSlots>)));
@@ -76,9 +72,8 @@ class Matching {
     std::int32_t rows_of_one = 1;
     std::int64_t end = clusters;  // of the places that no cluster left over has taken
     for (int level = 0; level < match::kLevels && clusters > 1; ++level) {
-      find_mates(clusters);
       if (clusters % 2 == 1) end -= rows_of_one;
-      join(clusters, rows_of_one, out + end);
+      match_clusters(clusters, rows_of_one, out + end);
       rows_of_one *= 2;
       clusters /= 2;
       if (level + 1 < match::kLevels && clusters > 1) unite_next(clusters, level % 2);
@@ -101,7 +96,7 @@ class Matching {
     bytes_ = 0;
     const std::int64_t entries = a_.nnz, clusters = rows_ + 1;
     place(temporary_, static_cast<std::int64_t>(temporary_bytes_), memory);
-    place(counts_, clusters, memory);
+    place(totals_, round_ctas_, memory);
     place(counted_, clusters, memory);
     for (std::int32_t** array : {&columns_[0], &columns_[1], &lists_[0], &lists_[1]})
       place(*array, entries, memory);
@@ -129,22 +124,23 @@ class Matching {
         lists_[0], static_cast<std::int32_t>(a_.nnz), 0, bits_of(a_.cols - 1), stream_));
   }
 
-  template <class T>
-  void sum_before(const T* in, T* out, std::int32_t count) {
-    std::size_t bytes = temporary_bytes_;
-    SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(temporary_, bytes, in, out, count, stream_));
+  // Filled rows before each.
+  void number_filled(void* temporary, std::size_t& bytes) {
+    SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(temporary, bytes, filled_, filled_before_,
+                                                 static_cast<std::int32_t>(rows_ + 1), stream_));
   }
 
   // Rows that are not empty are the clusters of the first level. Returns how many.
   std::int32_t begin(std::int32_t* order) {
     const std::int32_t* const before = filled_before_;
     launch(mark_filled, rows_ + 1, a_, filled_);
-    sum_before(filled_, filled_before_, static_cast<std::int32_t>(rows_) + 1);
+    std::size_t bytes = temporary_bytes_;
+    number_filled(temporary_, bytes);
     launch(number_rows, rows_, a_, before, columns_of_[0], states_[0], cluster_rows_, order);
     SPMMBENCH_CUDA(cudaMemsetAsync(partners_.count, 0, kCounters * sizeof(std::int32_t), stream_));
     if (a_.nnz > 0) {
       launch(number_entries, (a_.nnz + kEntries - 1) / kEntries * 32, a_, before, lists_[1]);
-      std::size_t bytes = temporary_bytes_;
+      bytes = temporary_bytes_;
       sort_lists(temporary_, bytes);
       launch(find_spans, a_.cols, static_cast<const std::int32_t*>(columns_[0]),
              static_cast<std::int32_t>(a_.nnz), a_.cols, list_of_[0]);
@@ -155,7 +151,10 @@ class Matching {
     return filled;
   }
 
-  void find_mates(std::int32_t clusters) {
+  // Finds partners and joins them. `left`: where the rows of a cluster go that is left over.
+  void match_clusters(std::int32_t clusters, std::int32_t rows_of_one, std::int32_t* left) {
+    const Numbering numbering{totals_, counted_, unmatched_, cluster_rows_, rows_of_one,
+                              number_, joined_,  new_rows_,  left};
     const int sms = device_.info().sm_count;
     for (int pass = 0; pass < match::kPasses; ++pass) {
       const State* const states = states_[0];
@@ -173,25 +172,15 @@ class Matching {
       find(find_partners<kMoreSlots>, kMore, std::min(ctas(kMore / 32), kMoreCtasPerSm * sms), 0);
       find(find_partners_by_cta, kCtaThreads, std::min(ctas(1), kCtasPerSm * sms),
            sizeof(Table<kMostSlots>));
-      Rounds rounds{{states_[0], states_[1]}, partners_.of, counts_, partners_.count, clusters};
+      Rounds rounds{{states_[0], states_[1]},   partners_.of, partners_.count, clusters,
+                    pass + 1 == match::kPasses, numbering};
       void* arguments[] = {&rounds};
-      constexpr std::int64_t kRoundCtasPerSm = 2;  // fewer than fit: they wait for each other
-      SPMMBENCH_CUDA(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(hold_rounds),
-                                                 dim3(static_cast<unsigned>(std::min<std::int64_t>(
-                                                     ctas(kThreads), kRoundCtasPerSm * sms))),
-                                                 dim3(kThreads), arguments, 0, stream_));
+      SPMMBENCH_CUDA(cudaLaunchCooperativeKernel(
+          reinterpret_cast<const void*>(hold_rounds),
+          dim3(static_cast<unsigned>(std::min(ctas(kThreads), round_ctas_))), dim3(kThreads),
+          arguments, 0, stream_));
       std::swap(states_[0], states_[1]);
     }
-  }
-
-  void join(std::int32_t clusters, std::int32_t rows_of_one, std::int32_t* left) {
-    sum_before(counts_, counted_, clusters + 1);
-    const State* const states = states_[0];
-    const std::uint64_t* const before = counted_;
-    launch(list_unmatched, clusters, clusters, states, before, unmatched_);
-    launch(number_clusters, clusters, Joining{states, before, unmatched_, clusters},
-           static_cast<const std::int32_t*>(cluster_rows_), rows_of_one, number_, joined_,
-           new_rows_, left);
     std::swap(cluster_rows_, new_rows_);
   }
 
@@ -212,7 +201,9 @@ class Matching {
   Buffer memory_;
   std::size_t bytes_ = 0, temporary_bytes_ = 0;
   char* temporary_ = nullptr;
-  std::uint64_t *counts_ = nullptr, *counted_ = nullptr;
+  static constexpr std::int64_t kRoundCtasPerSm = 2;  // fewer than fit: they wait for each other
+  std::int64_t round_ctas_ = 0;
+  std::uint64_t *totals_ = nullptr, *counted_ = nullptr;
   // Of two levels: columns of clusters, lists of columns, and where each begins.
   Span *columns_of_[2] = {}, *list_of_[2] = {};
   std::int32_t *columns_[2] = {}, *lists_[2] = {};
@@ -232,7 +223,7 @@ bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
 
 std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
   constexpr std::int64_t kWord = sizeof(std::int32_t);
-  constexpr std::int64_t kWordsOfEntry = 4, kWordsOfRow = 21 + match::kPartners,
+  constexpr std::int64_t kWordsOfEntry = 4, kWordsOfRow = 19 + match::kPartners,
                          kWordsOfColumn = 4;  // see lay_out
   return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + kWordsOfColumn * cols);
 }

@@ -75,6 +75,22 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostForRowsThatMeetMoreClustersThanATableH
                     device);
 }
 
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForMoreColumnsThanABitmapHolds) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  expect_same_order(make(
+                        2500, 300'000, [](auto row) { return 100 + row % 50; },
+                        [](auto row) { return 1000 + row % 3; }),
+                    device);
+}
+
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForMoreClustersThanABitmapHolds) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  expect_same_order(make(
+                        600'000, 3000, [](auto row) { return 1 + row % 3; },
+                        [](auto row) { return 1 + row % 2; }),
+                    device);
+}
+
 TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereFewRowsAreLeft) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   for (const std::int64_t rows : {1, 2, 3, 31, 33, 63})
