@@ -78,7 +78,7 @@ __global__ void number_rows(DeviceCsr a, const std::int32_t* before, Span* colum
 
 // The cluster of every entry. A warp takes kEntries at a time, which few rows have. `before`:
 // filled rows before each.
-constexpr int kEntries = 256;
+constexpr int kEntries = 64;
 __global__ void number_entries(DeviceCsr a, const std::int32_t* before, std::int32_t* owner) {
   const std::int64_t begin = thread_index() / 32 * kEntries;
   const int lane = threadIdx.x % 32;
@@ -100,7 +100,9 @@ __global__ void find_spans(const std::int32_t* numbers, std::int32_t count, std:
   if (number >= most) return;
   const auto own = static_cast<std::int32_t>(number);
   const std::int32_t begin = lower_bound(numbers, count, own);
-  spans[number] = {begin, lower_bound(numbers + begin, count - begin, own + 1)};
+  std::int32_t most_length = 8;  // a guess: searching all that follow takes longer
+  while (most_length < count - begin && numbers[begin + most_length] <= own) most_length *= 2;
+  spans[number] = {begin, lower_bound(numbers + begin, min(most_length, count - begin), own + 1)};
 }
 
 }  // namespace spmmbench::match

@@ -56,9 +56,8 @@ class Matching {
     sort_lists(nullptr, sort);
     number_filled(nullptr, scan);
     temporary_bytes_ = std::max(sort, scan);
-    SPMMBENCH_CUDA(cudaFuncSetAttribute(find_partners_by_cta,
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        sizeof(Table<kMostSlots>)));
+    SPMMBENCH_CUDA(cudaFuncSetAttribute(
+        find_partners_by_cta, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(CtaTables)));
     // Two passes: how much, then where.
     lay_out(nullptr);
     memory_ = device.allocate(bytes_);
@@ -171,7 +170,7 @@ class Matching {
       find(find_partners<kFewSlots>, kFew, ctas(kFew / 32), 0);
       find(find_partners<kMoreSlots>, kMore, std::min(ctas(kMore / 32), kMoreCtasPerSm * sms), 0);
       find(find_partners_by_cta, kCtaThreads, std::min(ctas(1), kCtasPerSm * sms),
-           sizeof(Table<kMostSlots>));
+           sizeof(CtaTables));
       Rounds rounds{{states_[0], states_[1]},   partners_.of, partners_.count, clusters,
                     pass + 1 == match::kPasses, numbering};
       void* arguments[] = {&rounds};

@@ -52,21 +52,38 @@ struct Table {
   __device__ void clear(int thread, int threads) {
     for (int i = thread; i < count; i += threads) cluster[slot[i]] = kNone, weight[slot[i]] = 0;
   }
+  // The lanes of a warp call it together: those that count add the weight of a cluster. Of several
+  // sweeps each takes the clusters of its own. False where the table is too full.
+  __device__ bool add(bool counts, std::int32_t other, std::int32_t of_weight, unsigned sweep = 0,
+                      unsigned sweeps = 1) {
+    const std::uint64_t hash = mix64(other);
+    Added added{0, false};
+    if (counts && (sweeps == 1 || static_cast<unsigned>(hash >> 32) % sweeps == sweep))
+      added = add_one(other, hash, of_weight);
+    __syncwarp();
+    list(added);
+    return __all_sync(kWarp, added.slot != kNone && count <= kMost);
+  }
+
+ private:
   // The slot where the weight was added, and whether it was free; no slot where all that are looked
   // at are taken.
   struct Added {
     int slot;
     bool is_new;
   };
-  __device__ Added add(std::int32_t other, std::uint64_t hash, std::int32_t of_weight) {
+  __device__ Added add_one(std::int32_t other, std::uint64_t hash, std::int32_t of_weight) {
     // A table that is certain to have room is searched to its end.
     constexpr int kTries = kSlots == kFewSlots ? kSlots : 32;
-    for (int tries = 0; tries < kTries; ++tries) {
-      const auto at = static_cast<int>((hash + tries) % kSlots);
-      const std::int32_t there = atomicCAS(&cluster[at], kNone, other);
+    // Each number has a step of its own: in nearly full tables runs of taken slots would be long.
+    const auto step = static_cast<unsigned>(hash >> 40) | 1U;
+    auto at = static_cast<unsigned>(hash);
+    for (int tries = 0; tries < kTries; ++tries, at += step) {
+      const unsigned own = at % kSlots;
+      const std::int32_t there = atomicCAS(&cluster[own], kNone, other);
       if (there != kNone && there != other) continue;
-      atomicAdd(&weight[at], of_weight);
-      return {at, there == kNone};
+      atomicAdd(&weight[own], of_weight);
+      return {static_cast<int>(own), there == kNone};
     }
     return {kNone, false};
   }
@@ -80,6 +97,23 @@ struct Table {
     first = __shfl_sync(kWarp, first, 0);
     if (added.is_new)
       slot[first + __popc(lanes & ((1U << lane) - 1U))] = static_cast<std::uint16_t>(added.slot);
+  }
+};
+
+// Weights of all clusters of a level that has few.
+struct Weights {
+  static constexpr std::int32_t kMost = 40'960;
+  unsigned of_two[kMost / 2];
+
+  static_assert(kWhole * kMostColumns <= 0xFFFF, "two weights share a word");
+  __device__ void clear(std::int32_t clusters, int thread, int threads) {
+    for (int at = thread; at < (clusters + 1) / 2; at += threads) of_two[at] = 0;
+  }
+  __device__ void add(std::int32_t cluster, std::int32_t weight) {
+    atomicAdd(&of_two[cluster / 2], static_cast<unsigned>(weight) << (cluster % 2 * 16));
+  }
+  __device__ std::int32_t operator[](std::int32_t cluster) const {
+    return static_cast<std::int32_t>(of_two[cluster / 2] >> (cluster % 2 * 16) & 0xFFFFU);
   }
 };
 
@@ -145,12 +179,19 @@ struct Search {
     return used_stretch(all, own, i, columns, used);
   }
 
-  // Adds the clusters that share some of the columns to the table: the warp takes a column for each
-  // lane, place by place of their stretches. Of several sweeps each takes the clusters of its own.
-  // False where the table is too full.
-  template <int kSlots>
-  __device__ bool read(Table<kSlots>& table, const Stretch& mine, unsigned sweep,
-                       unsigned sweeps) const {
+  // How many places that is.
+  __device__ std::int32_t places(std::int32_t i) const {
+    if (i >= used) return 0;
+    const std::int32_t column =
+        all.columns[all.columns_of[own].begin + used_column(i, columns, used)];
+    return min(all.list_of[column].length, kMostPlaces);
+  }
+
+  // Goes through the clusters that share some of the columns: the warp takes a column for each
+  // lane, place by place of their stretches. add(counts, cluster, weight) is called by all lanes
+  // together, and ends it where it returns false.
+  template <class Add>
+  __device__ bool read(const Stretch& mine, Add add) const {
     const int lane = threadIdx.x % 32;
     std::int32_t end = mine.count;  // of this lane's places among those of the warp
 #pragma unroll
@@ -183,41 +224,42 @@ struct Search {
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
         if (from + i * 32 >= places) break;
-        typename Table<kSlots>::Added added{0, false};
-        const std::uint64_t hash = mix64(others[i]);
-        if (counts[i] && (sweeps == 1 || static_cast<unsigned>(hash >> 32) % sweeps == sweep))
-          added = table.add(others[i], hash, weights[i]);
-        __syncwarp();
-        table.list(added);
-        const bool fits = added.slot != kNone && table.count <= Table<kSlots>::kMost;
-        if (!__all_sync(kWarp, fits)) return false;
+        if (!add(counts[i], others[i], weights[i])) return false;
       }
     }
     return true;
   }
 
-  // Adds all that is in the table to the best of the warps that call it, one of `warps`.
-  template <int kSlots>
-  __device__ void rank(const Table<kSlots>& table, Best& best, int warp, int warps) const {
+  // Adds partner(0) to partner(count - 1) to the best of the warps that call it, one of `warps`.
+  template <class PartnerAt>
+  __device__ void rank(std::int32_t count, PartnerAt partner, Best& best, int warp,
+                       int warps) const {
     // Several are read at a time: one after another they would be most of a cluster's time.
     constexpr int kAtOnce = 4;
     const int lane = threadIdx.x % 32;
-    for (int first = warp * 32; first < table.count; first += kAtOnce * warps * 32) {
+    for (std::int32_t first = warp * 32; first < count; first += kAtOnce * warps * 32) {
       Partner partners[kAtOnce];
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) partners[i] = partner(table, first + i * warps * 32 + lane);
+      for (int i = 0; i < kAtOnce; ++i) {
+        const std::int32_t at = first + i * warps * 32 + lane;
+        partners[i] = at < count ? partner(at) : none();
+      }
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) best.add(partners[i]);
     }
   }
-
-  // The i-th that is in the table, or none.
   template <int kSlots>
-  __device__ Partner partner(const Table<kSlots>& table, int i) const {
-    if (i >= table.count) return none();
-    const int slot = table.slot[i];
-    const std::int32_t other = table.cluster[slot];
-    return rank_partner(own, other, table.weight[slot], columns, used, all.length(other));
+  __device__ void rank(const Table<kSlots>& table, Best& best, int warp, int warps) const {
+    rank(
+        table.count,
+        [&](std::int32_t i) {
+          const int slot = table.slot[i];
+          return partner(table.cluster[slot], table.weight[slot]);
+        },
+        best, warp, warps);
+  }
+  __device__ Partner partner(std::int32_t other, std::int32_t weight) const {
+    return rank_partner(own, other, weight, columns, used, all.length(other));
   }
 
   __device__ void keep(const Partners& out, const Best& best) const {
@@ -252,16 +294,17 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
     if (states[own].mate != kNone) continue;
     const Search search(all, states, own);
     std::int32_t places = search.used;
-    Stretch first;  // of the lane's first column: most clusters have no more
     if (places <= kMostPlaces) {
-      first = search.stretch(lane);
-      places = first.count;
-      for (std::int32_t i = lane + 32; i < search.used; i += 32) places += search.stretch(i).count;
+      places = 0;
+      for (std::int32_t i = lane; i < search.used; i += 32) places += search.places(i);
       places = __reduce_add_sync(kWarp, places);
     }
     bool fits = places <= kMostPlaces;
     for (std::int32_t i = lane; fits && i - lane < search.used; i += 32) {
-      fits = search.read(table, i == lane ? first : search.stretch(i), 0, 1);
+      fits =
+          search.read(search.stretch(i), [&](bool counts, std::int32_t other, std::int32_t weight) {
+            return table.add(counts, other, weight);
+          });
       __syncwarp();
     }
     if (fits) {
@@ -281,21 +324,28 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
 
 constexpr int kCtaThreads = 512;
 
-// A CTA for each of the others. Where not even its table holds all that is met, these are counted
-// in twice as many sweeps, each of a part of them.
+// Of two kinds of tables, by how many clusters the level has.
+union CtaTables {
+  Table<kMostSlots> few;
+  Weights of_all;
+};
+
+// A CTA for each of the others. Where its table holds neither all clusters of the level nor all
+// that are met, these are counted in twice as many sweeps, each of a part of them.
 __global__ void __launch_bounds__(kCtaThreads)
     find_partners_by_cta(const __grid_constant__ Level all, const State* states, Partners out) {
   constexpr int kWarps = kCtaThreads / 32;
   extern __shared__ __align__(16) unsigned char memory[];
-  auto& table = *reinterpret_cast<Table<kMostSlots>*>(memory);
+  auto& tables = *reinterpret_cast<CtaTables*>(memory);
   __shared__ Partner best_of[kWarps][kPartners];
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  table.begin(thread, kCtaThreads);
+  const bool has_all = all.clusters <= Weights::kMost;
+  if (!has_all) tables.few.begin(thread, kCtaThreads);
   const auto clear = [&] {
     __syncthreads();
-    table.clear(thread, kCtaThreads);
+    tables.few.clear(thread, kCtaThreads);
     __syncthreads();
-    if (thread == 0) table.count = 0;
+    if (thread == 0) tables.few.count = 0;
     __syncthreads();
   };
   const std::int32_t count = out.count[1];
@@ -304,23 +354,45 @@ __global__ void __launch_bounds__(kCtaThreads)
     const Search search(all, states, out.longer[1][at]);
     // Columns of a warp at a time. All warps take as many turns.
     const std::int32_t part = min(32, (search.used + kWarps - 1) / kWarps);
+    const auto stretch = [&](std::int32_t first) {
+      return lane < part ? search.stretch(first + warp * part + lane) : Stretch{};
+    };
     Best best;
-    bool done = false;
+    if (has_all) {
+      Weights& weights = tables.of_all;
+      weights.clear(all.clusters, thread, kCtaThreads);
+      __syncthreads();
+      for (std::int32_t first = 0; first < search.used; first += kWarps * part)
+        search.read(stretch(first), [&](bool counts, std::int32_t other, std::int32_t weight) {
+          if (counts) weights.add(other, weight);
+          return true;
+        });
+      __syncthreads();
+      search.rank(
+          all.clusters,
+          [&](std::int32_t other) {
+            const std::int32_t weight = weights[other];
+            return weight == 0 ? none() : search.partner(other, weight);
+          },
+          best, warp, kWarps);
+    }
+    bool done = has_all;
     for (unsigned sweeps = 1; !done; sweeps *= 2) {
       best = {};
       done = true;
       for (unsigned sweep = 0; done && sweep < sweeps; ++sweep) {
         clear();
         for (std::int32_t first = 0; done && first < search.used; first += kWarps * part) {
-          const std::int32_t own = first + warp * part;
-          const bool fits = search.read(table, lane < part ? search.stretch(own + lane) : Stretch{},
-                                        sweep, sweeps);
+          const bool fits = search.read(
+              stretch(first), [&](bool counts, std::int32_t other, std::int32_t weight) {
+                return tables.few.add(counts, other, weight, sweep, sweeps);
+              });
           done = __syncthreads_and(fits);
         }
-        if (done) search.rank(table, best, warp, kWarps);
+        if (done) search.rank(tables.few, best, warp, kWarps);
       }
     }
-    clear();
+    if (!has_all) clear();
     if (lane < kPartners) best_of[warp][lane] = best.own;
     __syncthreads();
     if (warp == 0) {

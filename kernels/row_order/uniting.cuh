@@ -131,8 +131,9 @@ __global__ void __launch_bounds__(kThreads) unite(const __grid_constant__ Unitin
   __shared__ bool is_long[kUniteWarps];
   __shared__ std::int32_t cta_begin;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const std::int64_t first = std::int64_t{blockIdx.x} * kUniteWarps,
-                     items = all.clusters + all.cols;
+  const std::int64_t items = all.clusters + all.cols;
+  // Neighbours, which are often long alike, are in different CTAs.
+  const auto item_of = [&](int of_warp) { return blockIdx.x + std::int64_t{of_warp} * gridDim.x; };
   // Where the item is written. Columns of a cluster take any free place.
   const auto begin_of = [&](std::int64_t i, const Parts& parts) {
     return i < all.clusters ? atomicAdd(all.columns_end, parts.count)
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(kThreads) unite(const __grid_constant__ Unitin
       all.list_of[i - all.clusters] = {begin, length};
     }
   };
-  const std::int64_t own = first + warp;
+  const std::int64_t own = item_of(warp);
   if (lane == 0) is_long[warp] = false;
   if (own < items) {
     const Parts parts = parts_of(all, own);
@@ -165,14 +166,14 @@ __global__ void __launch_bounds__(kThreads) unite(const __grid_constant__ Unitin
   __syncthreads();
   for (int i = 0; i < kUniteWarps; ++i) {
     if (!is_long[i]) continue;
-    const Parts parts = parts_of(all, first + i);
-    if (threadIdx.x == 0) cta_begin = begin_of(first + i, parts);
+    const std::int64_t item = item_of(i);
+    const Parts parts = parts_of(all, item);
+    if (threadIdx.x == 0) cta_begin = begin_of(item, parts);
     __syncthreads();
     const std::int32_t begin = cta_begin;
-    const std::int32_t length =
-        unite_by_cta(parts, first + i < all.clusters ? all.cols : all.clusters, memory.bitmap, scan,
-                     array_of(first + i) + begin);
-    if (threadIdx.x == 0) keep(first + i, begin, length);
+    const std::int32_t length = unite_by_cta(parts, item < all.clusters ? all.cols : all.clusters,
+                                             memory.bitmap, scan, array_of(item) + begin);
+    if (threadIdx.x == 0) keep(item, begin, length);
   }
 }
 
