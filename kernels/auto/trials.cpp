@@ -10,6 +10,7 @@
 
 #include "common/resident_csr.hpp"
 #include "io/sha256.hpp"
+#include "select/features.hpp"
 #include "select/tune.hpp"
 #include "spmmbench/error.hpp"
 
@@ -19,6 +20,26 @@ namespace {
 Trial trial_of(const Candidate& candidate) {
   return {Spec::parse(candidate.spec).to_string(), candidate.estimate.us,
           candidate.estimate.prepare_ms};
+}
+
+// Whether a kernel with order=search has left nothing to its own order: it found no better one, or
+// one in which far fewer rows of B are gathered (docs/decisions/selection-trials.md).
+bool outdoes_own_order(const PlanReport& report, const Spec& spec, const SparseOperand& a) {
+  constexpr double kFarFewer = 0.9;
+  constexpr const char* kGathered = "gathered_rows_of_b";
+  constexpr std::int64_t kLeastNonzeros = 100'000;  // of fewer, gathers take a small part
+  const auto order = report.params.find("order");
+  if (spec.options.get("order", "") != "search" || order == report.params.end()) return false;
+  if (order->second == "natural") return true;
+  const auto window = report.params.find("window");
+  if (a.features == nullptr || a.nnz() < kLeastNonzeros || window == report.params.end() ||
+      !report.format || !report.format->extra.contains(kGathered))
+    return false;
+  const MatrixFeatures& own = *a.features;
+  const double share = window->second == "8"    ? own.gathered_8
+                       : window->second == "16" ? own.gathered_16
+                                                : own.gathered_32;
+  return report.format->extra.at(kGathered) < kFarFewer * share * static_cast<double>(a.nnz());
 }
 
 // The times of one trial. `all` gets them at its end, also where it fails.
@@ -75,6 +96,7 @@ double TrialTimes::of(Plan& plan, double leader_us) {
   constexpr int kMostLaunches = 16;   // of a batch
   constexpr double kRecordedUs = 10;  // shorter ones would be timed with the host's launches
   constexpr int kFewSamples = 2, kSamples = 3;
+  constexpr double kAgree = 1.01;  // two samples that differ by less are enough
   // Than the leader: of a single launch, and of a few samples, of which the first is often slow.
   constexpr double kFarLonger = 1.3, kClearlyLonger = 1.1;
   StageTimer within;
@@ -91,8 +113,11 @@ double TrialTimes::of(Plan& plan, double leader_us) {
                                              : [&] { return device_.time_us(launch, batch); };
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kSamples; ++i) {
-    least = std::min(least, replay() / batch);
-    if (i + 1 == kFewSamples && leader_us > 0 && least > kClearlyLonger * leader_us) break;
+    const double us = replay() / batch;
+    const bool agrees = us < kAgree * least && least < kAgree * us;
+    least = std::min(least, us);
+    const bool is_far = leader_us > 0 && least > kClearlyLonger * leader_us;
+    if (agrees || (i + 1 == kFewSamples && is_far)) break;
   }
   return least;
 }
@@ -126,9 +151,10 @@ BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const Cache
   BoundPlan fastest;
   std::string refusal;
   std::int64_t tried = 0;
+  std::set<std::string> outdone;  // kernels that another trial has made needless
   double leader_us = 0, least = std::numeric_limits<double>::infinity();
   const auto measure = [&](std::size_t i) -> std::optional<double> {
-    if (tried == limits_.most ||
+    if (tried == limits_.most || outdone.contains(trials[i].name) ||
         (fastest.plan &&
          !worth_trying(candidates[0].estimate, candidates[i].estimate, leader_us, limits_.calls)))
       return std::nullopt;
@@ -142,6 +168,8 @@ BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const Cache
     const auto timed = within.scope("measure");
     if (!times) times.emplace(a_, shape, device_);
     const double us = times->of(*bound.plan, leader_us);
+    if (outdoes_own_order(bound.plan->report(), choice->spec, a_))
+      outdone.insert(choice->spec.name);
     const double cost = cost_us(us, prepare_ms, limits_.calls);
     if (cost < least) {
       least = cost;
