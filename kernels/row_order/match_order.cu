@@ -7,9 +7,9 @@
 //   clusters of each column, ascending: the lists
 //
 // 1. The lists of the first level: its entries are sorted by column. The sort is stable.
-// 2. Each cluster without a partner counts how many columns it shares with which others, in a hash
-//    table in shared memory, and keeps the most similar ones: a warp for most clusters, a CTA for
-//    those that read many places of lists.
+// 2. Each cluster without a partner counts how many columns it shares with which others, in a table
+//    in shared memory, and keeps the most similar ones: a warp for most clusters, a CTA for those
+//    that read many places of lists.
 // 3. Rounds: each cluster names the first of these that has no partner; two that name each other
 //    are partners.
 // 4. Partners are joined and numbered.

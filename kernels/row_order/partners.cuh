@@ -100,9 +100,10 @@ struct Table {
   }
 };
 
-// Weights of all clusters of a level that has few.
+// Weights of all clusters of a level that has few. With many, looking at each takes longer than
+// what the other table loses by collisions.
 struct Weights {
-  static constexpr std::int32_t kMost = 40'960;
+  static constexpr std::int32_t kMost = 8192;
   unsigned of_two[kMost / 2];
 
   static_assert(kWhole * kMostColumns <= 0xFFFF, "two weights share a word");

@@ -70,7 +70,7 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostForListsThatAreNotReadToTheirEnd) {
 TEST(MatchOnDevice, GivesTheOrderOfTheHostForRowsThatMeetMoreClustersThanATableHolds) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   expect_same_order(make(
-                        45'000, 9000, [](auto row) { return row % 1000 == 5 ? 3000 : 6; },
+                        20'000, 9000, [](auto row) { return row % 1000 == 5 ? 3000 : 6; },
                         [](auto row) { return row % 1000 == 5 ? 3 : 1 + row % 5; }),
                     device);
 }
