@@ -194,6 +194,7 @@ def forms_of_blocks(backend, precision):
 
     def make(block):
         arrays = (block.row_ptr, block.col_idx, block.values, block.shape)
-        return SparseMatrix(arrays, backend, precision, device=block.values.device.type)
+        device = block.values.device.type
+        return SparseMatrix(arrays, backend, precision, device=device, checked=False)
 
     return {backend: make}

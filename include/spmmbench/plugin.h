@@ -182,11 +182,18 @@ typedef struct spmmbench_problem {
   const char* const* options; /* key, value, key, value, ..., NULL; NULL: none. spmmbench passes
                                  only keys that the kernel declares */
   int32_t precision;
-  uint64_t flags; /* version 2: 0, or in libspmmbench.so SPMMBENCH_TRANSPOSED: A^T is multiplied by,
-                     which it makes where A lies; M and K change places. Plug-ins need not read it:
+  uint64_t flags; /* version 2: a sum of these, which libspmmbench.so reads. Plug-ins need not:
                      spmmbench gives 0 */
 } spmmbench_problem;
-enum { SPMMBENCH_TRANSPOSED = 1 }; /* version 2 */
+enum { /* version 2 */
+       SPMMBENCH_TRANSPOSED =
+           1, /* A^T is multiplied by, made where A lies; M and K change places */
+       /* A in a GPU's memory is not checked, and columns ascend in each of its rows: what is no
+          such matrix reads and writes anywhere. `prepare` and `bind` may return before A is read,
+          which is done in the order of the legacy default stream, and so does a first launch on
+          another stream, which waits for it and must not be captured. */
+       SPMMBENCH_UNCHECKED = 2
+};
 
 /* Receives the times of preparation. May be NULL in every call. */
 typedef struct spmmbench_stages {

@@ -15,7 +15,7 @@ SUMS_FP32, SUMS_TENSOR_CORE, SUMS_FP16 = 0, 1, 2
 BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACKED_ROWS, TUNES = (
     1 << bit for bit in range(9)
 )
-TRANSPOSED = 1  # of a problem's flags
+TRANSPOSED, UNCHECKED = 1, 2  # of a problem's flags
 OPTION_TYPES = ("text", "integer", "real", "choice")
 
 PRECISIONS = {"fp32": 0, "tf32": 1, "fp16": 2, "bf16": 3, "fp64": 4}

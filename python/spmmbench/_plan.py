@@ -7,12 +7,12 @@ import threading
 import numpy as np
 
 from . import _abi as abi
-from . import _choice, _cuda, _dense, _library, _sparse
+from . import _choice, _cuda, _dense, _library, _report, _sparse
 from ._calls import RECEIVER, Held, Stages, free_with
 from .errors import Error, InvalidArgument, Unsupported
 
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
-_LINE_BYTES = 128  # what it holds together
+LINE_BYTES = 128  # what it holds together
 
 
 class Prepared(Held):
@@ -34,6 +34,7 @@ class Prepared(Held):
         device=None,
         library=None,
         transposed=False,
+        checked=True,
     ):
         a = _sparse.csr_of(a)
         loaded = library if isinstance(library, _library.Library) else _library.load(library)
@@ -57,20 +58,26 @@ class Prepared(Held):
         a = a.fitted(chosen, self.precision)
         if chosen.flags & abi.KEEPS_A:
             self._kept = a
+        ordered = True
         if self.device != "cpu" and a.device != "cpu":
-            a.wait(loaded)
+            ordered = loaded.own and a.follows_default_stream()
+            if not ordered:
+                _cuda.synchronize()
+        flags = abi.TRANSPOSED if transposed else 0
+        if not checked and loaded.own and ordered:
+            flags |= abi.UNCHECKED
         stages = Stages(chosen)
-        self._handle = self._prepare(a, given, transposed, stages)
+        self._handle = self._prepare(a, given, flags, stages)
         free_with(self, chosen.destroy_prepared, self._handle)
         self.stages_ms = stages.checked()
 
-    def _prepare(self, a, options, transposed, stages):
+    def _prepare(self, a, options, flags, stages):
         """The library's handle."""
         problem = abi.Problem(
             ctypes.pointer(a.struct()),
             _sparse.options_array(options),
             abi.PRECISIONS[self.precision],
-            abi.TRANSPOSED if transposed else 0,
+            flags,
         )
         handle = ctypes.c_void_p()
         kernel = self._kernel
@@ -210,10 +217,23 @@ class Plan(Held):
         if self.device != "cpu":
             self._check_device()
             handle = arrays.stream(view) if stream is None else _dense.stream_handle(stream)
-        status = self._launch(self._handle, self._b_at, self._c_at, handle)
+        self._enqueue(handle)
+        return out
+
+    def _enqueue(self, stream):
+        status = self._launch(self._handle, self._b_at, self._c_at, stream)
         if status != abi.OK:
             self._library.check(status)
-        return out
+
+    def launch_at(self, b, c, stream):
+        """C = A B where both lie at these addresses, in row-major order without gaps, and are as the
+        plan wants them: nothing is checked but that the plan's GPU is current."""
+        self._check_device()
+        with self._lock:
+            self._checked.clear()
+            self._b.data, self._c.data = b, c
+            self._b.ld = self._c.ld = self.n
+            self._enqueue(stream)
 
     def _place_out(self, b, out):
         arrays = _dense.arrays_of(out, "C")
@@ -259,51 +279,7 @@ class Plan(Held):
         precision, n, layout, c_type, device_bytes, bytes_to_host (what preparation and this plan copied
         from the GPU to the host), params, issued_flops, format (or None) and
         stages_ms, which is what preparation and this plan took."""
-        told = abi.Report()
-        if report := self.prepared._kernel.struct.report:
-            self._library.check(report(self._handle, ctypes.byref(told)))
-        params = _library.texts(told.params)
-        self._check_report(told, params)
-        form = None
-        if told.format:
-            form = {
-                "name": told.format.decode(),
-                "bytes": told.format_bytes,
-                "index_bytes": told.format_index_bytes,
-                "stored": told.stored,
-                "tiles": told.tiles,
-                "windows": told.windows,
-                "fill": told.fill,
-            }
-        stages = dict(self.prepared.stages_ms)
-        for stage, ms in self.stages_ms.items():
-            stages[stage] = stages.get(stage, 0.0) + ms
-        return {
-            "kernel": self.prepared.kernel,
-            "precision": self.prepared.precision,
-            "n": self.n,
-            "layout": self.layout,
-            "c_type": self.c_type,
-            "device_bytes": told.device_bytes,
-            "bytes_to_host": told.bytes_to_host,
-            "params": dict(zip(params[::2], params[1::2])),
-            "issued_flops": told.issued_flops or 2.0 * self.prepared.nnz * self.n,
-            "format": form,
-            "stages_ms": stages,
-        }
-
-    def _check_report(self, told, params):
-        def require(holds, expected):
-            if not holds:
-                raise Error(f"{self.prepared.kernel}: report: expected {expected}")
-
-        require(0 <= told.issued_flops < math.inf, "issued_flops that are finite and not negative")
-        require(told.device_bytes < 2**63, "device_bytes below 2^63")
-        require(len(params) % 2 == 0, "a value of each param")
-        if told.format:
-            sizes = "format_bytes format_index_bytes stored tiles windows".split()
-            require(min(getattr(told, x) for x in sizes) >= 0, "sizes that are not negative")
-            require(0 <= told.fill < math.inf, "a fill that is finite and not negative")
+        return _report.of(self)
 
     def __repr__(self):
         return f"<plan n={self.n} {self.layout} {self.c_type} of {self.prepared!r}>"
@@ -321,7 +297,7 @@ class Plan(Held):
         pitch = padded(self.pitch_alignment)
         if gathered and self.pitch_alignment > 1 and pitch > _SECTOR_BYTES:
             pitch = padded(math.lcm(self.pitch_alignment, _SECTOR_BYTES))
-            if pitch % _LINE_BYTES == _LINE_BYTES - _SECTOR_BYTES:
+            if pitch % LINE_BYTES == LINE_BYTES - _SECTOR_BYTES:
                 pitch += _SECTOR_BYTES
         return pitch // size
 
@@ -367,7 +343,7 @@ class Plan(Held):
             return pitch - length
         if self.pitch_alignment == 1:  # on the CPU, and of a single column
             return 0
-        return min(pitch, -(-length // _LINE_BYTES) * _LINE_BYTES) - length
+        return min(pitch, -(-length // LINE_BYTES) * LINE_BYTES) - length
 
     def _check_end(self, arrays, view, name):
         """Refuses an array where what a kernel may touch behind the last line is not its memory."""
@@ -461,6 +437,7 @@ def prepare(
     device=None,
     library=None,
     transposed=False,
+    checked=True,
 ):
     """Brings A into a kernel's own form, once for all shapes.
 
@@ -475,10 +452,12 @@ def prepare(
                one
     library    path of another library with the same interface, such as a plug-in
     transposed  True: A^T is multiplied by, made where A lies
+    checked    False: of torch tensors on a GPU, used on its default stream, nobody looks whether they are
+               a matrix whose columns ascend in each row; what is none reads and writes anywhere
 
     Returns a Prepared. Raises InvalidArgument, Unsupported, OutOfMemory, LibraryNotFound.
     """
-    return Prepared(a, kernel, precision, options, device, library, transposed)
+    return Prepared(a, kernel, precision, options, device, library, transposed, checked)
 
 
 def plan(

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from . import _abi as abi
-from . import _cuda, _dense
+from . import _dense
 from .errors import InvalidArgument
 
 _INDEX_TYPES = {"int32": abi.I32, "int64": abi.I64}
@@ -95,12 +95,10 @@ class Csr:
         csr.sort_indices()
         return Csr(self.shape, csr.indptr, csr.indices, csr.data, "cpu")
 
-    def wait(self, library):
-        """Until the arrays, on a GPU, are complete for the library, which has a stream of its own. That
-        of libspmmbench follows the legacy default stream, on which torch works unless it is told."""
-        ordered = library.own and _dense.is_torch(self.values)
-        if not ordered or _dense.torch_stream(self.device) != 0:
-            _cuda.synchronize()
+    def follows_default_stream(self):
+        """Whether the arrays, on a GPU, are made and freed in the order of the legacy default stream,
+        on which torch works unless it is told. libspmmbench follows it."""
+        return _dense.is_torch(self.values) and _dense.torch_stream(self.device) == 0
 
     def struct(self):
         return abi.Csr(

@@ -18,15 +18,15 @@ Attention over the blocks of keys that a pattern keeps, without gradients:
     y = block_attention(q, k, v, AttentionBlocks(kept, 128))
 """
 
-import contextlib
 import weakref
 
 import torch
 import torch.distributed
 
 from . import _dense, _sparse
+from ._abi import ELEMENT_BYTES
 from ._attention import AttentionBlocks, block_attention
-from ._plan import Prepared
+from ._plan import LINE_BYTES, Prepared
 from .errors import Error, InvalidArgument
 
 __all__ = ["AttentionBlocks", "DistributedMatrix", "SparseMatrix", "block_attention"]
@@ -45,17 +45,20 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, matrix, x):
-        ctx.matrix = matrix
+        ctx.matrix, ctx.transpose = matrix, None
         c = matrix.multiply(x)
         # While the GPU multiplies. The thread of backward passes has nothing of this code in its caches,
         # and would take several times as long.
-        with contextlib.suppress(Error):  # which the backward pass raises
-            matrix.transposed().plan(c.shape[1])
+        try:
+            ctx.transpose = matrix.transposed()
+            ctx.transpose.plan(c.shape[1])
+        except Error:  # which the backward pass raises
+            pass
         return c
 
     @staticmethod
     def backward(ctx, gradient):
-        return None, ctx.matrix.transposed().product(gradient)
+        return None, (ctx.transpose or ctx.matrix.transposed()).product(gradient)
 
 
 class _ProductOfValues(torch.autograd.Function):
@@ -84,25 +87,63 @@ class _ProductOfValues(torch.autograd.Function):
         return None, of_values, of_x
 
 
+class _PlainProduct:
+    """C = A X of a plan on a GPU for X that need no more checks than those of `takes`: contiguous,
+    with rows that are whole cache lines. Little code, since a new plan, and above all a backward pass,
+    runs it from memory."""
+
+    __slots__ = ("_device", "_dtype", "_plan", "_shape_of_x")
+
+    @classmethod
+    def of(cls, plan, dtype):
+        """None where the plan wants more."""
+        whole = plan.n * ELEMENT_BYTES[plan.b_type] % LINE_BYTES == 0
+        own = plan.device != "cpu" and plan.prepared._kernel.library.own
+        if not own or not whole:
+            return None
+        made = cls()
+        made._plan, made._device, made._dtype = plan, plan.device, dtype
+        made._shape_of_x = (plan.prepared.shape[1], plan.n)
+        return made
+
+    def takes(self, x):
+        return (
+            x.shape == self._shape_of_x
+            and x.dtype is self._dtype
+            and x.get_device() == self._device
+            and x.is_contiguous()
+            and not x.is_neg()
+            and x.data_ptr() % self._plan.data_alignment == 0
+        )
+
+    def __call__(self, x):
+        plan = self._plan
+        out = x.new_empty(plan.shape)
+        plan.launch_at(x.data_ptr(), out.data_ptr(), _dense.torch_stream(self._device))
+        return out
+
+
 class _Matrix:
     """What is prepared of A, or of A^T where `turned`, and its plans. No module, since making one takes
     as long as half of what else Python does for a new A."""
 
-    def __init__(self, a, asked, turned):
-        self.prepared = Prepared(a, *asked, turned)
+    def __init__(self, a, asked, turned, checked):
+        self.prepared = Prepared(a, *asked, turned, checked)
         self.shape = self.prepared.shape
         self.own_values = True  # those of A are in force
         self.module = None  # a weak reference to its SparseMatrix
-        self._a, self._asked, self._turned = a, asked, turned
+        self._a, self._asked, self._turned, self._checked = a, asked, turned, checked
         self._dtype = _DTYPE_OF[self.prepared.precision]
         self._plans = {}
+        self._plain = {}  # products of them, or None
         self._transpose = None  # of A; of A^T a weak reference to A, so that no cycle keeps both
         self._of_values = None  # A^T with the values of product(X, values)
         self._rows = None  # of A's entries
 
     def plan(self, n):
         if n not in self._plans:
-            self._plans[n] = self.prepared.plan(n)
+            plan = self._plans[n] = self.prepared.plan(n)
+            self._plain[n] = _PlainProduct.of(plan, self._dtype)
         return self._plans[n]
 
     def transposed(self):
@@ -112,25 +153,26 @@ class _Matrix:
         if known is not None:
             return known
         if self._turned or self._is_turned_by_the_library():
-            other = _Matrix(self._a, self._asked, not self._turned)
+            other = _Matrix(self._a, self._asked, not self._turned, self._checked)
         else:
             transpose = self._a.transposed()
             if transpose.same_as(self._a):
                 self._transpose = weakref.ref(self)
                 return self
-            other = _Matrix(transpose, self._asked, False)
+            other = _Matrix(transpose, self._asked, False, self._checked)
         other._transpose = weakref.ref(self)
         self._transpose = other
         return other
 
     def _is_turned_by_the_library(self):
-        """On the GPU that A lies on. A square A is turned here, to see whether it equals A^T."""
-        square = self.shape[0] == self.shape[1]
-        return self._a.device != "cpu" and not square and self.prepared._kernel.library.own
+        """On the GPU that A lies on. A square A is turned here, to see whether it equals A^T, unless
+        nothing is looked at."""
+        looked_at = self._checked and self.shape[0] == self.shape[1]
+        return self._a.device != "cpu" and not looked_at and self.prepared._kernel.library.own
 
     def transposed_pattern(self):
         if self._of_values is None:
-            self._of_values = _Matrix(self._a, self._asked, not self._turned)
+            self._of_values = _Matrix(self._a, self._asked, not self._turned, self._checked)
         return self._of_values
 
     def sampled_product(self, gradient, x):
@@ -166,8 +208,11 @@ class _Matrix:
             raise InvalidArgument(f"X is {tuple(x.shape)}; {self.shape[1]} x n is wanted")
         if x.dtype is not self._dtype:
             raise InvalidArgument(f"X is {x.dtype}; {self._dtype} is wanted")
-        x = x.resolve_neg()
         plan = self.plan(x.shape[1])
+        plain = self._plain[plan.n]
+        if plain is not None and plain.takes(x):
+            return plain(x)
+        x = x.resolve_neg()
         pitch = x.stride(0) * x.element_size()
         overlap = x.shape[0] > 1 and x.stride(0) < x.shape[1]  # such as one row expanded
         misplaced = pitch % plan.pitch_alignment or x.data_ptr() % plan.data_alignment
@@ -183,7 +228,7 @@ class SparseMatrix(torch.nn.Module):
     spmmbench.Plan.update, and gives X and the values gradients, which have no second derivatives.
 
     a          as spmmbench.prepare takes it; prepared where the calling thread's current device is
-    kernel, precision, options, library   as for spmmbench.prepare
+    kernel, precision, options, library, checked   as for spmmbench.prepare
 
     X is K x n, of the precision's type (fp32 for tf32), on A's device; the result is M x n of the
     same type. Rows of X must be contiguous, apart, and start at multiples of 16 bytes: an X whose
@@ -200,12 +245,13 @@ class SparseMatrix(torch.nn.Module):
         device=None,
         library=None,
         transposed=False,
+        checked=True,
     ):
         csr = _sparse.csr_of(a)
         if torch.is_tensor(a) and a.requires_grad:
             raise InvalidArgument("A requires a gradient: give its values to forward(X, values)")
         asked = (kernel, precision, options, device, library)
-        self._wrap(_Matrix(csr, asked, transposed))
+        self._wrap(_Matrix(csr, asked, transposed, checked))
 
     def _wrap(self, matrix):
         super().__init__()

@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "gpu/backend.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
 #include "gpu/memory_pool.hpp"
 #include "gpu/nvml.hpp"
+#include "gpu/ordered_device.hpp"
 #include "gpu/vendor_libraries.hpp"
 #include "spmmbench/random.hpp"
 
@@ -126,7 +129,8 @@ DeviceInfo query_device(int index) {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int index) : info_(query_device(index)) {
+  CudaDevice(int index, std::function<bool()> in_order)
+      : info_(query_device(index)), in_order_(std::move(in_order)) {
     SPMMBENCH_CUDA(cudaSetDevice(index));
     // This stream is ordered with the legacy default stream, so library calls that use that one
     // stay correct. It costs nothing while none does.
@@ -158,7 +162,8 @@ class CudaDevice final : public Device {
     if (block.data == nullptr)
       throw OutOfMemory(
           fmt::format("out of device memory: wanted {} bytes, {} free", bytes, free_bytes()));
-    if (block.in_use) wait_idle();  // as cudaFree would have when the block was freed
+    // As cudaFree would have when the block was freed.
+    if (block.in_use && !in_order_()) wait_idle();
     return {this, block.data, bytes};
   }
 
@@ -323,6 +328,7 @@ class CudaDevice final : public Device {
   }
 
   DeviceInfo info_;
+  std::function<bool()> in_order_;
   MemoryPool pool_{take, give};  // before all buffers of this object
   cudaStream_t stream_ = nullptr;
   cudaEvent_t start_ = nullptr;
@@ -360,12 +366,16 @@ int current_cuda_device() {
 }
 
 std::unique_ptr<Device> open_cuda_device(int index) {
+  return open_cuda_device(index, [] { return false; });
+}
+
+std::unique_ptr<Device> open_cuda_device(int index, std::function<bool()> in_order) {
   const CudaProbe probe = probe_cuda();
   if (probe.devices.empty()) throw DeviceError(probe.reason, false);
   if (index < 0 || index >= static_cast<int>(probe.devices.size()))
     throw DeviceError(fmt::format("CUDA device {}: there are {}", index, probe.devices.size()),
                       false);
-  return std::make_unique<CudaDevice>(index);
+  return std::make_unique<CudaDevice>(index, std::move(in_order));
 }
 
 }  // namespace spmmbench

@@ -2,6 +2,7 @@
 
 #include "gpu/backend.hpp"
 #include "gpu/nccl.hpp"
+#include "gpu/ordered_device.hpp"
 #include "gpu/rates.hpp"
 
 namespace spmmbench {
@@ -11,6 +12,10 @@ CudaProbe probe_cuda() { return {{}, "built without CUDA"}; }
 int current_cuda_device() { return 0; }
 
 std::unique_ptr<Device> open_cuda_device(int) { throw DeviceError("built without CUDA", false); }
+
+std::unique_ptr<Device> open_cuda_device(int, std::function<bool()>) {
+  throw DeviceError("built without CUDA", false);
+}
 
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix&,
                                                       std::span<const std::int32_t>,

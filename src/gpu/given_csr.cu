@@ -26,6 +26,10 @@ namespace {
 
 constexpr int kThreads = 256;
 
+// The legacy default stream: that of a device is ordered with it, and changing from one to the
+// other would make each launch wait for the other stream.
+constexpr cudaStream_t kStream = nullptr;
+
 constexpr unsigned long long kNone = ~0ULL;
 struct Findings {
   // The first of each kind; kNone: there is none.
@@ -79,6 +83,7 @@ __global__ void __launch_bounds__(kThreads)
                    std::int64_t cols, std::int64_t nnz, std::int64_t* row_ptr_out,
                    std::int32_t* col_idx_out, Values values, Gathered* gathered, Findings* told) {
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  const bool checks = gathered != nullptr;
   Findings& found = gathered->found;
   int not_ascending = 0;  // less those that begin a row
   for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i <= max(rows, nnz);
@@ -86,9 +91,9 @@ __global__ void __launch_bounds__(kThreads)
     if (i <= rows) {
       const auto begin = static_cast<std::int64_t>(row_ptr[i]);
       row_ptr_out[i] = begin;
-      if (i == 0) found.first = begin;
-      if (i == rows) found.last = begin;
-      if (i < rows) {
+      if (checks && i == 0) found.first = begin;
+      if (checks && i == rows) found.last = begin;
+      if (checks && i < rows) {
         const auto end = static_cast<std::int64_t>(row_ptr[i + 1]);
         if (end < begin) atomicMin(&found.falls, static_cast<unsigned long long>(i));
         if (begin < end && begin > 0 && begin < nnz)
@@ -99,11 +104,12 @@ __global__ void __launch_bounds__(kThreads)
       const auto column = static_cast<std::int64_t>(col_idx[i]);
       col_idx_out[i] = static_cast<std::int32_t>(column);
       values.convert(i);
-      if (column < 0 || column >= cols)
+      if (checks && (column < 0 || column >= cols))
         atomicMin(&found.outside, static_cast<unsigned long long>(i));
-      if (i > 0) not_ascending += col_idx[i] <= col_idx[i - 1] ? 1 : 0;
+      if (checks && i > 0) not_ascending += col_idx[i] <= col_idx[i - 1] ? 1 : 0;
     }
   }
+  if (!checks) return;
   __shared__ int of_cta;
   if (threadIdx.x == 0) of_cta = 0;
   __syncthreads();
@@ -184,10 +190,6 @@ unsigned blocks_for(std::int64_t threads) {
   return static_cast<unsigned>(std::max<std::int64_t>(1, (threads + kThreads - 1) / kThreads));
 }
 
-cudaStream_t stream_of(const Device& device) {
-  return static_cast<cudaStream_t>(device.stream().handle);
-}
-
 template <class T>
 T read(Device& device, const T* at) {
   T out{};
@@ -221,8 +223,7 @@ void require_sound(const Findings& found, const GivenCsr& given, Device& device)
 void require_no_repetition(const DeviceCsr& a, Device& device) {
   const Buffer first = device.allocate(sizeof(unsigned long long));
   device.fill_bytes(first.data(), 0xFF, first.bytes());
-  find_repeated<<<blocks_for(a.nnz), kThreads, 0, stream_of(device)>>>(
-      a, first.as<unsigned long long>());
+  find_repeated<<<blocks_for(a.nnz), kThreads, 0, kStream>>>(a, first.as<unsigned long long>());
   SPMMBENCH_CUDA_LAUNCHED();
   const auto entry = static_cast<std::int64_t>(read(device, first.as<unsigned long long>()));
   if (entry < 0) return;
@@ -298,8 +299,8 @@ Checks& checks_of(const Device& device) {
   return all[device.info().index];
 }
 
-// Enqueues a copy and its check.
-CsrOnDevice enqueue_reading(const GivenCsr& given, Precision precision, Checks& checks,
+// Enqueues a copy and, unless `checks` is null, its check.
+CsrOnDevice enqueue_reading(const GivenCsr& given, Precision precision, Checks* checks,
                             Device& device) {
   const auto count = static_cast<std::size_t>(given.nnz);
   const ElementType stored = storage_type(precision);
@@ -310,11 +311,11 @@ CsrOnDevice enqueue_reading(const GivenCsr& given, Precision precision, Checks& 
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(
       blocks_for(std::max(given.rows, given.nnz) + 1), kBlocksPerSm * device.info().sm_count));
   with_index_types(given, [&](const auto* offsets, const auto* columns) {
-    check_and_copy<<<blocks, kThreads, 0, stream_of(device)>>>(
+    check_and_copy<<<blocks, kThreads, 0, kStream>>>(
         offsets, columns, given.rows, given.cols, given.nnz, row_ptr.as<std::int64_t>(),
         col_idx.as<std::int32_t>(),
-        Values{given.values, given.value_type, values.data(), stored, precision}, checks.gathered,
-        checks.told);
+        Values{given.values, given.value_type, values.data(), stored, precision},
+        checks == nullptr ? nullptr : checks->gathered, checks == nullptr ? nullptr : checks->told);
     SPMMBENCH_CUDA_LAUNCHED();
   });
   return {given.rows,         given.cols,         given.nnz,        stored,
@@ -324,7 +325,7 @@ CsrOnDevice enqueue_reading(const GivenCsr& given, Precision precision, Checks& 
 // Waits for what was enqueued. Whether the columns of each row ascend. Throws Error where the
 // arrays are no matrix.
 bool ascends(const Checks& checks, const GivenCsr& given, Device& device) {
-  device.synchronize();
+  SPMMBENCH_CUDA(cudaStreamSynchronize(kStream));
   require_sound(*checks.told, given, device);
   return checks.told->unsorted == 0;
 }
@@ -334,7 +335,6 @@ ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
   const DeviceCsr& a = given.a.view();
   if (a.nnz >= std::numeric_limits<std::int32_t>::max())
     throw Error(fmt::format("{} nonzeros: at most 2^31 - 2 are sorted on the device", a.nnz));
-  const cudaStream_t stream = stream_of(device);
   const auto count = static_cast<std::size_t>(a.nnz);
   Buffer row_ptr = device.allocate((a.cols + 1) * sizeof(std::int64_t));
   Buffer col_idx = device.allocate(count * sizeof(std::int32_t));
@@ -343,7 +343,7 @@ ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
   const Buffer sorted_columns = device.allocate(count * sizeof(std::int32_t));
   const Buffer numbers = device.allocate(count * sizeof(std::uint64_t));
   const Buffer sorted_numbers = device.allocate(count * sizeof(std::uint64_t));
-  number<<<blocks_for(a.nnz), kThreads, 0, stream>>>(a, numbers.as<std::uint64_t>());
+  number<<<blocks_for(a.nnz), kThreads, 0, kStream>>>(a, numbers.as<std::uint64_t>());
   SPMMBENCH_CUDA_LAUNCHED();
   if (count > 0) {
     const int bits =
@@ -353,7 +353,7 @@ ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
       SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairs(
           temporary, bytes, a.col_idx, sorted_columns.as<std::int32_t>(),
           static_cast<const std::uint64_t*>(numbers.as<std::uint64_t>()),
-          sorted_numbers.as<std::uint64_t>(), static_cast<std::int32_t>(count), 0, bits, stream));
+          sorted_numbers.as<std::uint64_t>(), static_cast<std::int32_t>(count), 0, bits, kStream));
     };
     sort(nullptr);
     const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
@@ -361,7 +361,7 @@ ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
   }
   visit_element(a.value_type, [&](auto element) {
     using Bits = typename decltype(element)::Bits;
-    fill_transposed<<<blocks_for(std::max(a.nnz, a.cols + 1)), kThreads, 0, stream>>>(
+    fill_transposed<<<blocks_for(std::max(a.nnz, a.cols + 1)), kThreads, 0, kStream>>>(
         a, given.source.as<std::int32_t>(), sorted_columns.as<std::int32_t>(),
         sorted_numbers.as<std::uint64_t>(), source.as<std::int32_t>(), row_ptr.as<std::int64_t>(),
         col_idx.as<std::int32_t>(), values.as<Bits>());
@@ -384,9 +384,10 @@ ReorderedCsr sorted(ReorderedCsr a, Device& device) {
 
 ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Device& device) {
   require_arrays(given, device);
+  if (!given.checked) return {enqueue_reading(given, precision, nullptr, device), {}};
   Checks& checks = checks_of(device);
   std::unique_lock lock(checks.mutex);
-  ReorderedCsr as_given{enqueue_reading(given, precision, checks, device), {}};
+  ReorderedCsr as_given{enqueue_reading(given, precision, &checks, device), {}};
   if (ascends(checks, given, device)) return as_given;
   lock.unlock();
   return sorted(std::move(as_given), device);
@@ -394,9 +395,11 @@ ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Devi
 
 ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision, Device& device) {
   require_arrays(given, device);
+  if (!given.checked)
+    return enqueue_transpose({enqueue_reading(given, precision, nullptr, device), {}}, device);
   Checks& checks = checks_of(device);
   std::unique_lock lock(checks.mutex);
-  ReorderedCsr as_given{enqueue_reading(given, precision, checks, device), {}};
+  ReorderedCsr as_given{enqueue_reading(given, precision, &checks, device), {}};
   ReorderedCsr transposed = enqueue_transpose(as_given, device);
   if (ascends(checks, given, device)) return transposed;
   lock.unlock();
@@ -405,7 +408,7 @@ ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precisio
 
 ReorderedCsr transpose_on_device(const ReorderedCsr& a, Device& device) {
   ReorderedCsr transposed = enqueue_transpose(a, device);
-  device.synchronize();
+  SPMMBENCH_CUDA(cudaStreamSynchronize(kStream));
   return transposed;
 }
 

@@ -17,6 +17,7 @@ struct GivenCsr {
   const void* values = nullptr;                     // nnz; null: all are 1
   bool wide_row_ptr = false, wide_col_idx = false;  // int64, else int32
   ElementType value_type = ElementType::f32;
+  bool checked = true;  // false: it is a matrix whose columns ascend, as the caller knows
 };
 
 // CSR whose entries have another order than those that it was made of.
@@ -27,11 +28,12 @@ struct ReorderedCsr {
 
 // A copy with ascending columns: checked in one pass over the arrays, and sorted only where columns
 // do not ascend. Values are rounded to `precision`. Throws Error with the first place that is
-// wrong, before anything is launched where an array is not memory of the device. Returns when it is
-// done.
+// wrong, before anything is launched where an array is not memory of the device. Works in the order
+// of the legacy default stream, on which callers' arrays are made as a rule, and returns when it is
+// done, or enqueued where nothing is checked.
 ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Device& device);
 
-// A^T of such arrays, with one wait for both; refuses what read_csr_on_device refuses.
+// A^T of such arrays, with at most one wait for both; refuses what read_csr_on_device refuses.
 ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision, Device& device);
 
 // A^T, by a stable radix sort of the columns, which need not ascend. The source of its entries is

@@ -8,7 +8,7 @@
 namespace spmmbench {
 namespace {
 
-GivenCsr given_arrays(const spmmbench_csr& given) {
+GivenCsr given_arrays(const spmmbench_csr& given, bool checked) {
   check_sizes(given);
   return {given.rows,
           given.cols,
@@ -18,7 +18,8 @@ GivenCsr given_arrays(const spmmbench_csr& given) {
           given.values,
           is_wide(given.row_ptr_type),
           is_wide(given.col_idx_type),
-          given.values == nullptr ? ElementType::f32 : read_element_type(given.value_type)};
+          given.values == nullptr ? ElementType::f32 : read_element_type(given.value_type),
+          checked};
 }
 
 // A as CSR on the host, of what the device has.
@@ -43,14 +44,16 @@ CsrMatrix download(const DeviceCsr& a, Device& device) {
 
 }  // namespace
 
-GivenA::GivenA(const spmmbench_csr& given, Precision precision, bool transposed, bool to_device,
+GivenA::GivenA(const spmmbench_csr& given, Precision precision, std::uint64_t flags, bool to_device,
                Device& device, Device& memory, StageTimer& stages)
     : precision_(precision), device_of_kernel_(device), nnz_(given.nnz) {
+  const bool transposed = (flags & SPMMBENCH_TRANSPOSED) != 0;
   const bool on_gpu = device.info().kind == DeviceKind::cuda;
   if (on_gpu && given.memory == SPMMBENCH_CUDA) {
     const auto timed = stages.scope(transposed ? "transpose" : "check");
-    device_ = (transposed ? read_transposed_on_device : read_csr_on_device)(given_arrays(given),
-                                                                            precision, device);
+    const GivenCsr arrays = given_arrays(given, (flags & SPMMBENCH_UNCHECKED) == 0);
+    device_ =
+        (transposed ? read_transposed_on_device : read_csr_on_device)(arrays, precision, device);
     return;
   }
   host_ = read_csr(given, precision, memory, &source_);

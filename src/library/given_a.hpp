@@ -17,9 +17,10 @@ namespace spmmbench {
 class GivenA final : private LazyCsr {
  public:
   // Copies, checks and rounds A, or A^T. For a kernel on a GPU an A in its memory stays there, and
-  // any A is brought there where `to_device`. `device`: of the kernel. `memory`: where the arrays
-  // are. Stages: "check" on a GPU, "transpose". Throws Error, DeviceError.
-  GivenA(const spmmbench_csr& given, Precision precision, bool transposed, bool to_device,
+  // any A is brought there where `to_device`. `flags`: of spmmbench_problem. `device`: of the
+  // kernel. `memory`: where the arrays are. Stages: "check" on a GPU, "transpose". Throws Error,
+  // DeviceError.
+  GivenA(const spmmbench_csr& given, Precision precision, std::uint64_t flags, bool to_device,
          Device& device, Device& memory, StageTimer& stages);
 
   std::int64_t rows() const { return device_ ? device_->a.view().rows : host_->rows; }

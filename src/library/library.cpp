@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -49,6 +50,33 @@ static_assert(SPMMBENCH_HOST == static_cast<int>(DeviceKind::host) &&
 struct SharedDevice {
   std::unique_ptr<Device> device;
   std::mutex mutex;
+  bool prepares_in_order = false;              // under way: with SPMMBENCH_UNCHECKED
+  std::atomic<bool> has_other_streams{false};  // than the legacy default one, in launches so far
+};
+
+// Which the device's own stream is ordered with. 1 is cudaStreamLegacy.
+bool is_default(const void* stream) {
+  return stream == nullptr || stream == reinterpret_cast<const void*>(std::uintptr_t{1});
+}
+
+// One preparation.
+class Turn {
+ public:
+  Turn(SharedDevice& shared, bool in_order) : shared_(shared), lock_(shared.mutex) {
+    shared.prepares_in_order = in_order;
+  }
+  ~Turn() { end(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  void end() {
+    if (!lock_) return;
+    shared_.prepares_in_order = false;
+    lock_.unlock();
+  }
+
+ private:
+  SharedDevice& shared_;
+  std::unique_lock<std::mutex> lock_;
 };
 
 SharedDevice& shared_device(DeviceKind kind) {
@@ -59,7 +87,8 @@ SharedDevice& shared_device(DeviceKind kind) {
   const std::scoped_lock lock(mutex);
   SharedDevice& shared = devices[index];
   if (shared.device) return shared;
-  shared.device = open_device(kind);
+  shared.device = open_device(
+      kind, [&shared] { return shared.prepares_in_order && !shared.has_other_streams; });
   return shared;
 }
 
@@ -96,6 +125,8 @@ struct spmmbench_prepared {
   spmmbench::Problem problem;  // its shape is not used
   std::unique_ptr<spmmbench::Prepared> prepared;
   std::uint64_t bytes_to_host = 0;  // in prepare
+  bool unchecked = false;           // nobody waits for preparations
+  mutable std::atomic<bool> unwaited{false};
 };
 
 struct spmmbench_plan {
@@ -121,8 +152,9 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
   const Kernel& kernel = kernel_of(c_kernel);
   const spmmbench_problem& problem = checked(given, "spmmbench_problem", SPMMBENCH_PROBLEM_SIZE_1);
   const std::uint64_t flags = has_member(problem, &spmmbench_problem::flags) ? problem.flags : 0;
-  if ((flags & ~std::uint64_t{SPMMBENCH_TRANSPOSED}) != 0)
-    throw Error(fmt::format("spmmbench_problem.flags {}: expected 0 or TRANSPOSED", flags));
+  if ((flags & ~std::uint64_t{SPMMBENCH_TRANSPOSED | SPMMBENCH_UNCHECKED}) != 0)
+    throw Error(fmt::format(
+        "spmmbench_problem.flags {}: expected a sum of TRANSPOSED and UNCHECKED", flags));
   const spmmbench_csr& csr = checked(problem.a, "spmmbench_csr", SPMMBENCH_CSR_SIZE_1);
   const auto precision = read_precision(problem.precision);
   if (csr.memory != SPMMBENCH_HOST && csr.memory != SPMMBENCH_CUDA)
@@ -134,14 +166,16 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
   out->shared = &shared_device(kernel.info().device);
   SharedDevice& memory =
       csr.memory == SPMMBENCH_CUDA ? shared_device(DeviceKind::cuda) : *out->shared;
-  const std::scoped_lock lock(memory.mutex);
+  out->unchecked = (flags & SPMMBENCH_UNCHECKED) != 0 && csr.memory == SPMMBENCH_CUDA &&
+                   kernel.info().device == DeviceKind::cuda;
+  out->unwaited = out->unchecked;
+  const Turn turn(memory, out->unchecked);
   const std::uint64_t before = memory.device->bytes_to_host();
   const bool to_device = kernel.info().takes_values || kernel.info().prepares_on_device;
-  out->a.emplace(csr, precision, flags != 0, to_device, *out->shared->device, *memory.device,
-                 stages);
+  out->a.emplace(csr, precision, flags, to_device, *out->shared->device, *memory.device, stages);
   out->row_ids = read_row_ids(csr, *memory.device);
   out->bytes_to_host = memory.device->bytes_to_host() - before;
-  if (flags != 0 && !out->row_ids.empty())
+  if ((flags & SPMMBENCH_TRANSPOSED) != 0 && !out->row_ids.empty())
     throw Error("spmmbench_csr.row_ids: expected NULL with TRANSPOSED");
   out->orders = make_row_orders(out->a->host(), Spec{"none", {}});
   out->problem.a = out->a->host();
@@ -181,16 +215,16 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
     required(prepared, "prepared");
     StageTimer measured;
     std::unique_ptr<spmmbench_prepared> out = read_problem(kernel, problem, measured);
-    std::unique_lock lock(out->shared->mutex);
+    Turn turn(*out->shared, out->unchecked);
     Device& device = *out->shared->device;
     const std::uint64_t before = device.bytes_to_host();
     const Support support =
         check_operand(*out->kernel, out->problem.operand(), out->problem.options, device.info());
     if (!support.ok) throw Unsupported(support.reason);
     out->prepared = out->kernel->prepare(out->problem, out->problem.options, device, measured);
-    device.synchronize();
+    if (!out->unchecked) device.synchronize();
     out->bytes_to_host += device.bytes_to_host() - before;
-    lock.unlock();
+    turn.end();
     pass_on(measured, stages);
     *prepared = out.release();
   });
@@ -201,7 +235,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
   return guarded([&] {
     required(plan, "plan");
     const Shape shape = read_shape(given);
-    std::unique_lock lock(required(prepared, "prepared").shared->mutex);
+    Turn turn(*required(prepared, "prepared").shared, prepared->unchecked);
     Device& device = *prepared->shared->device;
     const std::uint64_t before = device.bytes_to_host();
     (void)require_support(*prepared, shape);
@@ -212,9 +246,9 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
     out->b = {nullptr, a.k(), shape.n, 0, shape.layout, storage_type(a.precision)};
     out->c = {nullptr, a.m(), shape.n, 0, shape.layout, shape.c_type};
     out->plan = prepared->prepared->bind(shape, measured);
-    device.synchronize();
+    if (!prepared->unchecked) device.synchronize();
     out->bytes_to_host = prepared->bytes_to_host + device.bytes_to_host() - before;
-    lock.unlock();
+    turn.end();
     pass_on(measured, stages);
     *plan = out.release();
   });
@@ -234,6 +268,24 @@ spmmbench_status inspect_b(spmmbench_plan* plan, const spmmbench_dense* b,
   });
 }
 
+// Waits for preparations that nobody has waited for.
+void wait_for_preparation(const spmmbench_prepared& prepared) {
+  if (!prepared.unwaited) return;
+  const std::scoped_lock lock(prepared.shared->mutex);
+  prepared.shared->device->wait_idle();
+  prepared.unwaited = false;
+}
+
+// To be called before work of the prepared object is enqueued on a stream of the caller.
+void follow_preparation(const spmmbench_prepared& prepared, void* stream) {
+  if (is_default(stream)) return;
+  prepared.shared->has_other_streams = true;
+  if (prepared.unwaited && prepared.shared->device->is_capturing(Stream{stream}))
+    throw Error(
+        "nobody has waited for what was prepared unchecked: settle the plan before a capture");
+  wait_for_preparation(prepared);
+}
+
 spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const spmmbench_dense* c,
                         void* stream) noexcept {
   return guarded([&] {
@@ -241,6 +293,7 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
     if (info.inspects_b && !plan->inspected)
       throw Error(fmt::format("{}: inspect_b must be called before the first launch", info.name));
     const DeviceKind kind = info.device;
+    follow_preparation(*plan->prepared, stream);
     std::unique_lock lock(plan->prepared->shared->mutex, std::defer_lock);
     if (plan->plan->prepares_next()) lock.lock();
     plan->plan->launch(read_dense(b, plan->b, "B", kind), read_dense(c, plan->c, "C", kind),
@@ -251,6 +304,7 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
 spmmbench_status settle(spmmbench_plan* plan, const spmmbench_stages* stages) noexcept {
   return guarded([&] {
     SharedDevice& shared = *required(plan, "plan").prepared->shared;
+    wait_for_preparation(*plan->prepared);
     std::unique_lock lock(shared.mutex);
     StageTimer measured;
     plan->plan->settle(measured);
@@ -270,6 +324,7 @@ spmmbench_status replace_values(spmmbench_prepared* prepared, const void* values
       throw Error(fmt::format("memory {}: expected HOST or CUDA", memory));
     SharedDevice& values_device =
         memory == SPMMBENCH_CUDA ? shared_device(DeviceKind::cuda) : *own.shared;
+    follow_preparation(own, stream);
     const std::scoped_lock lock(own.shared->mutex);
     own.a->replace_values(values, read_element_type(value_type), memory, Stream{stream},
                           *values_device.device);

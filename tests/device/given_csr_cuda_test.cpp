@@ -120,6 +120,19 @@ TEST(GivenCsr, TransposedIsTheTransposeOfTheHost) {
   }
 }
 
+TEST(GivenCsr, IsTheSameWhereNobodyChecksIt) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : all_shapes()) {
+    SCOPED_TRACE(shape.name);
+    Given<std::int32_t, std::int64_t> given(device, shape.matrix);
+    given.csr.checked = false;
+    expect_matrix(device, read_csr_on_device(given.csr, Precision::fp16, device).a.view(),
+                  rounded(shape.matrix, Precision::fp16));
+    expect_matrix(device, read_transposed_on_device(given.csr, Precision::fp16, device).a.view(),
+                  transpose(rounded(shape.matrix, Precision::fp16)));
+  }
+}
+
 class BadCsr : public testing::Test {
  protected:
   // What reading it and its transpose throw, after `spoil`.

@@ -350,6 +350,40 @@ class OnTheGpu(Close):
         graph.replay()
         self.assertClose(y, sparse @ x)
 
+    def test_matrices_that_nobody_checks_need_no_wait_on_any_stream(self):
+        sleeps = 2_000_000  # cycles, some 1 ms, so that the host is ahead
+        for stream in (torch.cuda.default_stream(), torch.cuda.Stream()):
+            for kernel in ("csr_merge", "auto"):
+                results = []
+                with torch.cuda.stream(stream):
+                    for step in range(12):  # memory is used by one after the other
+                        a = sp.random(400 + step, 300, 0.05, "csr", np.float32, random_state=step)
+                        torch.cuda._sleep(sleeps)
+                        sparse = SparseMatrix(tensor(a, "cuda"), kernel, checked=False)
+                        x = torch.randn(300, 32, device="cuda", requires_grad=True)
+                        y, gradient = sparse @ x, torch.randn(400 + step, 32, device="cuda")
+                        y.backward(gradient)
+                        results.append((a.toarray(), x, y, gradient))
+                stream.synchronize()
+                for dense, x, y, gradient in results:
+                    dense = torch.as_tensor(dense).double()
+                    self.assertClose(y, dense @ x.detach().cpu().double())
+                    self.assertClose(x.grad, dense.T @ gradient.cpu().double())
+
+    def test_a_first_call_of_what_nobody_has_waited_for_is_not_captured(self):
+        sparse = SparseMatrix(tensor(matrix(), "cuda"), "csr_merge", checked=False)
+        x = torch.randn(200, 32, device="cuda")
+        y = sparse @ x
+        graph = torch.cuda.CUDAGraph()
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "settle"), torch.cuda.graph(graph):
+            sparse @ x
+        sparse.plan(32).settle()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            captured = sparse @ x
+        graph.replay()
+        self.assertClose(captured, y)
+
     def test_plans_may_be_freed_while_a_graph_is_captured(self):
         kept, freed = (spmmbench.plan(matrix(), 32, device="cuda") for _ in range(2))
         x = torch.randn(200, 32, device="cuda")
