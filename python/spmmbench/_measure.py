@@ -181,7 +181,7 @@ class Bench:
     def __init__(self, library, a, precision, shape, arrays, packed, **case):
         self._library = library
         self.a, self.precision, self.shape, self.arrays = a, precision, shape, arrays
-        csr = a.struct()
+        csr = a.struct
         asked = abi.Case(
             a=ctypes.pointer(csr),
             precision=abi.PRECISIONS[precision],

@@ -22,7 +22,7 @@ class Prepared(Held):
     precision   what A's values and B are rounded to
     shape, nnz  of A
     device      "cpu" or the index of the GPU
-    stages_ms   what preparation took, in milliseconds
+    stages_ms   what preparation took, in milliseconds; empty where nobody waits for it
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Prepared(Held):
         a = _sparse.csr_of(a)
         loaded = library if isinstance(library, _library.Library) else _library.load(library)
         if transposed and not loaded.own:
-            raise Unsupported(f"{loaded.path} is a plug-in and transposes nothing: give it A^T")
+            raise Unsupported(_transposes_nothing(loaded))
         chosen, given = _choice.choose(loaded, kernel, options, device, a)
         _choice.refuse_uncallable(chosen, a)
         self._kernel = chosen
@@ -58,33 +58,44 @@ class Prepared(Held):
         a = a.fitted(chosen, self.precision)
         if chosen.flags & abi.KEEPS_A:
             self._kept = a
-        ordered = True
-        if self.device != "cpu" and a.device != "cpu":
-            ordered = loaded.own and a.follows_default_stream()
-            if not ordered:
-                _cuda.synchronize()
-        flags = abi.TRANSPOSED if transposed else 0
-        if not checked and loaded.own and ordered:
-            flags |= abi.UNCHECKED
-        stages = Stages(chosen)
-        self._handle = self._prepare(a, given, flags, stages)
-        free_with(self, chosen.destroy_prepared, self._handle)
-        self.stages_ms = stages.checked()
+        self._options, self._transposed, self._checked = given, transposed, checked
+        self._prepare(a)
 
-    def _prepare(self, a, options, flags, stages):
-        """The library's handle."""
+    def turned(self, a):
+        """The transpose, prepared alike. a: a Csr of what this was prepared from."""
+        if not self._kernel.library.own:
+            raise Unsupported(_transposes_nothing(self._kernel.library))
+        if self.device == "cpu":
+            a = a.on_host()
+        other = Prepared.__new__(Prepared)
+        vars(other).update(vars(self))
+        other._transposed = not self._transposed
+        other.shape = self.shape[::-1]
+        other._prepare(a.fitted(self._kernel, self.precision))
+        return other
+
+    def _prepare(self, a):
+        kernel, waits = self._kernel, True
+        if self.device != "cpu" and a.device != "cpu":
+            if kernel.library.own and a.follows_default_stream():
+                waits = self._checked
+            else:
+                _cuda.synchronize()
+        self._receiver = RECEIVER if waits else None
+        flags = (abi.TRANSPOSED if self._transposed else 0) | (0 if waits else abi.UNCHECKED)
         problem = abi.Problem(
-            ctypes.pointer(a.struct()),
-            _sparse.options_array(options),
+            ctypes.pointer(a.struct),
+            _sparse.options_array(self._options),
             abi.PRECISIONS[self.precision],
             flags,
         )
-        handle = ctypes.c_void_p()
-        kernel = self._kernel
-        stages.of(kernel.prepare, kernel.pointer, problem, RECEIVER, handle)
+        stages, handle = Stages(kernel), ctypes.c_void_p()
+        stages.of(kernel.prepare, kernel.pointer, problem, self._receiver, handle)
         if not handle.value:
-            raise Error(f"{self._kernel.name}: prepare: gave no prepared A")
-        return handle.value
+            raise Error(f"{kernel.name}: prepare: gave no prepared A")
+        self._handle = handle.value
+        free_with(self, kernel.destroy_prepared, self._handle)
+        self.stages_ms = stages.checked()
 
     def plan(self, n, layout="row", c_type=None):
         """A Plan for B of K x n and C of M x n.
@@ -138,6 +149,10 @@ class Prepared(Held):
         return f"<{self.kernel} {self.precision}: A {rows} x {cols}, {self.nnz} nonzeros>"
 
 
+def _transposes_nothing(library):
+    return f"{library.path} is a plug-in and transposes nothing: give it A^T"
+
+
 class Plan(Held):
     """C = A B for one n, layout and type of C: `plan @ B`, or `plan(B, out=C)`.
 
@@ -170,7 +185,7 @@ class Plan(Held):
         handle = ctypes.c_void_p()
         self._check_device()
         self._library = kernel.library
-        stages.of(kernel.bind, prepared._handle, asked, RECEIVER, handle)
+        stages.of(kernel.bind, prepared._handle, asked, prepared._receiver, handle)
         if not handle.value:
             raise Error(f"{kernel.name}: bind: gave no plan")
         self._launch = kernel.launch
@@ -227,8 +242,7 @@ class Plan(Held):
 
     def launch_at(self, b, c, stream):
         """C = A B where both lie at these addresses, in row-major order without gaps, and are as the
-        plan wants them: nothing is checked but that the plan's GPU is current."""
-        self._check_device()
+        plan wants them, as the caller knows: nothing is checked."""
         with self._lock:
             self._checked.clear()
             self._b.data, self._c.data = b, c

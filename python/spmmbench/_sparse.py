@@ -80,6 +80,8 @@ class Csr:
         values = _fitted_values(here.values, kernel, precision)
         row_ptr = _index(here.row_ptr, struct.row_ptr_types)
         col_idx = _index(here.col_idx, struct.col_idx_types)
+        if row_ptr is self.row_ptr and col_idx is self.col_idx and values is self.values:
+            return self
         return Csr(here.shape, row_ptr, col_idx, values, here.device)
 
     def on_host(self):
@@ -100,6 +102,7 @@ class Csr:
         on which torch works unless it is told. libspmmbench follows it."""
         return _dense.is_torch(self.values) and _dense.torch_stream(self.device) == 0
 
+    @functools.cached_property
     def struct(self):
         return abi.Csr(
             *self.shape,

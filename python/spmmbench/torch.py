@@ -23,7 +23,7 @@ import weakref
 import torch
 import torch.distributed
 
-from . import _dense, _sparse
+from . import _cuda, _dense, _sparse
 from ._abi import ELEMENT_BYTES
 from ._attention import AttentionBlocks, block_attention
 from ._plan import LINE_BYTES, Prepared
@@ -38,6 +38,8 @@ _DTYPE_OF = {
     "bf16": torch.bfloat16,
     "fp64": torch.float64,
 }
+# Takes a fifth of asking the driver.
+_current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
 
 
 class _Product(torch.autograd.Function):
@@ -117,9 +119,11 @@ class _PlainProduct:
         )
 
     def __call__(self, x):
-        plan = self._plan
+        plan, device = self._plan, self._device
+        if _current_device() != device:
+            _cuda.require_current(device)
         out = x.new_empty(plan.shape)
-        plan.launch_at(x.data_ptr(), out.data_ptr(), _dense.torch_stream(self._device))
+        plan.launch_at(x.data_ptr(), out.data_ptr(), _dense.torch_stream(device))
         return out
 
 
@@ -127,8 +131,8 @@ class _Matrix:
     """What is prepared of A, or of A^T where `turned`, and its plans. No module, since making one takes
     as long as half of what else Python does for a new A."""
 
-    def __init__(self, a, asked, turned, checked):
-        self.prepared = Prepared(a, *asked, turned, checked)
+    def __init__(self, a, asked, turned, checked, prepared=None):
+        self.prepared = prepared or Prepared(a, *asked, turned, checked)
         self.shape = self.prepared.shape
         self.own_values = True  # those of A are in force
         self.module = None  # a weak reference to its SparseMatrix
@@ -153,7 +157,7 @@ class _Matrix:
         if known is not None:
             return known
         if self._turned or self._is_turned_by_the_library():
-            other = _Matrix(self._a, self._asked, not self._turned, self._checked)
+            other = self._alike(self.prepared.turned(self._a))
         else:
             transpose = self._a.transposed()
             if transpose.same_as(self._a):
@@ -164,6 +168,10 @@ class _Matrix:
         self._transpose = other
         return other
 
+    def _alike(self, prepared):
+        """A^T, prepared."""
+        return _Matrix(self._a, self._asked, not self._turned, self._checked, prepared)
+
     def _is_turned_by_the_library(self):
         """On the GPU that A lies on. A square A is turned here, to see whether it equals A^T, unless
         nothing is looked at."""
@@ -172,7 +180,7 @@ class _Matrix:
 
     def transposed_pattern(self):
         if self._of_values is None:
-            self._of_values = _Matrix(self._a, self._asked, not self._turned, self._checked)
+            self._of_values = self._alike(self.prepared.turned(self._a))
         return self._of_values
 
     def sampled_product(self, gradient, x):

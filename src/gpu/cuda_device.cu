@@ -9,7 +9,6 @@
 #include <limits>
 #include <memory>
 #include <type_traits>
-#include <utility>
 
 #include "gpu/backend.hpp"
 #include "gpu/cuda_check.hpp"
@@ -129,8 +128,8 @@ DeviceInfo query_device(int index) {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(int index, std::function<bool()> in_order)
-      : info_(query_device(index)), in_order_(std::move(in_order)) {
+  CudaDevice(int index, const std::function<bool()>& in_order)
+      : info_(query_device(index)), in_order_(in_order) {
     SPMMBENCH_CUDA(cudaSetDevice(index));
     // This stream is ordered with the legacy default stream, so library calls that use that one
     // stay correct. It costs nothing while none does.
@@ -369,13 +368,13 @@ std::unique_ptr<Device> open_cuda_device(int index) {
   return open_cuda_device(index, [] { return false; });
 }
 
-std::unique_ptr<Device> open_cuda_device(int index, std::function<bool()> in_order) {
+std::unique_ptr<Device> open_cuda_device(int index, const std::function<bool()>& in_order) {
   const CudaProbe probe = probe_cuda();
   if (probe.devices.empty()) throw DeviceError(probe.reason, false);
   if (index < 0 || index >= static_cast<int>(probe.devices.size()))
     throw DeviceError(fmt::format("CUDA device {}: there are {}", index, probe.devices.size()),
                       false);
-  return std::make_unique<CudaDevice>(index, std::move(in_order));
+  return std::make_unique<CudaDevice>(index, in_order);
 }
 
 }  // namespace spmmbench

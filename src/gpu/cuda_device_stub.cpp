@@ -13,7 +13,7 @@ int current_cuda_device() { return 0; }
 
 std::unique_ptr<Device> open_cuda_device(int) { throw DeviceError("built without CUDA", false); }
 
-std::unique_ptr<Device> open_cuda_device(int, std::function<bool()>) {
+std::unique_ptr<Device> open_cuda_device(int, const std::function<bool()>&) {
   throw DeviceError("built without CUDA", false);
 }
 
