@@ -185,15 +185,12 @@ typedef struct spmmbench_problem {
   uint64_t flags; /* version 2: a sum of these, which libspmmbench.so reads. Plug-ins need not:
                      spmmbench gives 0 */
 } spmmbench_problem;
-enum { /* version 2 */
-       SPMMBENCH_TRANSPOSED =
-           1, /* A^T is multiplied by, made where A lies; M and K change places */
-       /* A in a GPU's memory is not checked, and columns ascend in each of its rows: what is no
-          such matrix reads and writes anywhere. `prepare` and `bind` may return before A is read,
-          which is done in the order of the legacy default stream, and so does a first launch on
-          another stream, which waits for it and must not be captured. */
-       SPMMBENCH_UNCHECKED = 2
-};
+/* Version 2. TRANSPOSED: A^T is multiplied by, made where A lies; M and K change places.
+ * UNCHECKED: A in a GPU's memory is not checked. The caller knows that columns ascend in each row;
+ * what is no such matrix reads and writes anywhere. `prepare` and `bind` may return before A is
+ * read, in the order of the legacy default stream. The first launch on another stream waits for
+ * that, and must not be captured in a CUDA graph. */
+enum { SPMMBENCH_TRANSPOSED = 1, SPMMBENCH_UNCHECKED = 2 };
 
 /* Receives the times of preparation. May be NULL in every call. */
 typedef struct spmmbench_stages {
