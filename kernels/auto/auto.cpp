@@ -26,17 +26,22 @@ namespace {
 // A plan for which everything was prepared when it was bound.
 class ChosenPlan final : public Plan {
  public:
-  explicit ChosenPlan(Chosen chosen) : chosen_(std::move(chosen)) {}
+  // `copied_bytes`: of A, for it.
+  ChosenPlan(Chosen chosen, std::size_t copied_bytes)
+      : chosen_(std::move(chosen)), copied_bytes_(copied_bytes) {}
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     chosen_.bound.plan->launch(b, c, stream);
   }
   PlanReport report() const override {
-    return report_of(*chosen_.bound.plan, chosen_.pick, &chosen_.why);
+    PlanReport report = report_of(*chosen_.bound.plan, chosen_.pick, &chosen_.why);
+    report.device_bytes += copied_bytes_;
+    return report;
   }
 
  private:
   Chosen chosen_;
+  std::size_t copied_bytes_;
 };
 
 const auto kCalls = auto_integer_option<std::int64_t>(
@@ -69,11 +74,12 @@ class AutoPrepared final : public Prepared {
   }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    const std::size_t copied_bytes = resident_ ? resident_->copied_bytes() : 0;
     if (starts_at_once_)
       if (auto start = start_of(chooser_->a(), shape, device_.info()))
-        return std::make_unique<StartingPlan>(*chooser_, *std::move(start), shape,
-                                              resident_ ? resident_->copied_bytes() : 0, stages);
-    return std::make_unique<ChosenPlan>(chooser_->choose(shape, stages));
+        return std::make_unique<StartingPlan>(*chooser_, *std::move(start), shape, copied_bytes,
+                                              stages);
+    return std::make_unique<ChosenPlan>(chooser_->choose(shape, stages), copied_bytes);
   }
 
  private:
@@ -88,8 +94,6 @@ class Auto final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    if (is_scaled(problem.precision) && problem.layout == Layout::col_major)
-      return Support::no("needs row-major B and C in fp8");
     if (starts_at_once(problem.options))
       if (const auto start = start_of(problem, problem, device))
         return Support::yes(start->choice.device_bytes);
@@ -101,7 +105,9 @@ class Auto final : public Kernel {
     if (all.empty()) all = ranking.by_overlap(row_overlap_of(*problem.a));
     // The memory of the best prediction alone: a trial for which memory lacks is left out.
     const auto best = best_of(all, problem, problem, device, refusal);
-    return best ? Support::yes(best->first.device_bytes) : Support::no(refusal);
+    if (!best) return Support::no(refusal);
+    const std::size_t copied = starts_at_once(problem.options) ? resident_bytes(problem) : 0;
+    return Support::yes(best->first.device_bytes + copied);
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

@@ -56,6 +56,7 @@ struct Dense {
   void* c;
   std::int64_t c_stride;
   int columns;
+  float scale;  // of A and B, in fp8
 };
 
 // Whether a CTA lets the next launch in when it starts itself, or once the previous launch has
@@ -70,26 +71,24 @@ constexpr bool kReleasesAtOnce = kColumns == 1;
 template <int kBytes>
 using Raw = std::conditional_t<
     kBytes == 16, uint4,
-    std::conditional_t<kBytes == 8, uint2,
-                       std::conditional_t<kBytes == 4, std::uint32_t, std::uint16_t>>>;
+    std::conditional_t<
+        kBytes == 8, uint2,
+        std::conditional_t<kBytes == 4, std::uint32_t,
+                           std::conditional_t<kBytes == 2, std::uint16_t, std::uint8_t>>>>;
 
 // sums += value * piece
 template <class TB, int kColumns>
 __device__ void multiply_add(SumOf<TB> (&sums)[kColumns], SumOf<TB> value,
                              const Raw<kColumns * sizeof(TB)>& piece) {
-  if constexpr (sizeof(piece) == 16) {
-    SumOf<TB> x[kColumns];
-    unpack(piece, x, TB{});
-#pragma unroll
-    for (int i = 0; i < kColumns; ++i) sums[i] += value * x[i];
-  } else if constexpr (kColumns == 1) {
+  if constexpr (kColumns == 1) {
     TB x;
     std::memcpy(&x, &piece, sizeof(x));
     sums[0] += value * to_sum(x);
-  } else {
-    static_assert(kColumns == 4 && sizeof(TB) == 2);
-    float x[8];
-    unpack(make_uint4(piece.x, piece.y, 0, 0), x, TB{});
+  } else {  // 16 bytes, or the first of them
+    uint4 raw{};
+    std::memcpy(&raw, &piece, sizeof(piece));
+    SumOf<TB> x[kPerVector<TB>];
+    unpack(raw, x, TB{});
 #pragma unroll
     for (int i = 0; i < kColumns; ++i) sums[i] += value * x[i];
   }
@@ -103,7 +102,7 @@ struct Entries {
 
   __device__ void read(std::uint32_t i, std::uint32_t& col, SumOf<TB>& value) const {
     col = static_cast<std::uint32_t>(__ldg(col_idx + i));
-    value = to_sum(__ldg(values + i));
+    value = to_sum(load_value(values + i));
   }
 };
 template <class TB>
@@ -324,6 +323,9 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
       return;
     row = long_row.row;
   }
+  if constexpr (sizeof(TB) == 1)
+#pragma unroll
+    for (float& sum : sums) sum *= dense.scale;
   store_rows<TC, kColumns, kLanesPerRow>(dense, row, places, place_of_row, sums);
 }
 

@@ -51,9 +51,12 @@ struct Tiling {
   int lanes;    // of a row of B, a power of two
 };
 
+// 16 bytes at a time, in fp8 half: more sums than 8 would leave room for fewer warps.
+constexpr int most_columns(int bytes) { return std::min(16 / bytes, 8); }
+
 Tiling tile_columns(std::int64_t n, ElementType b_type) {
   if (n == 1) return {1, 1};
-  const int most = 16 / static_cast<int>(bytes_of(b_type));  // 16 bytes at a time
+  const int most = most_columns(static_cast<int>(bytes_of(b_type)));
   if (n <= 4 && most > 4) return {4, 1};
   int lanes = 1;
   while (lanes * most < n) lanes *= 2;
@@ -100,28 +103,28 @@ bool prefers_many_warps(const SparseOperand& a, int lanes_per_row) {
 
 class JaggedSlicesPlan final : public Plan {
  public:
-  JaggedSlicesPlan(const jagged::DeviceSlices& a, std::string order, Precision precision,
-                   const Tiling& tiling, std::int64_t n, bool many_warps, Device& device,
-                   StageTimer& stages)
+  JaggedSlicesPlan(const jagged::DeviceSlices& a, std::string order, const SparseOperand& operand,
+                   const Tiling& tiling, std::int64_t n, Device& device, StageTimer& stages)
       : a_(a),
+        operand_(operand),
         order_(std::move(order)),
         tiling_(tiling),
         n_(n),
-        many_warps_(many_warps),
+        many_warps_(prefers_many_warps(operand, tiling.lanes)),
         overlap_(kernels_wait()) {
     const auto timed = stages.scope("upload");
-    partial_sums_ =
-        device.allocate(a.parts * tiling.columns * tiling.lanes * bytes_of(sum_type(precision)));
+    partial_sums_ = device.allocate(a.parts * tiling.columns * tiling.lanes *
+                                    bytes_of(sum_type(operand.precision)));
     arrivals_ = device.allocate(a.long_row_count * sizeof(unsigned));
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    visit_b_and_c(b.type, c.type, [&](auto* b_tag, auto* c_tag) {
+    visit_b_and_c<1>(b.type, c.type, [&](auto* b_tag, auto* c_tag) {
       using TB = std::remove_pointer_t<decltype(b_tag)>;
       using TC = std::remove_pointer_t<decltype(c_tag)>;
-      constexpr int kMost = kPerVector<TB>;
+      constexpr int kMost = most_columns(sizeof(TB));
       constexpr int kVectorBlocks = sizeof(TB) == 8 ? 8 : 12;  // fp64 takes twice the registers
       if (tiling_.columns == 1) return launch_as<TB, TC, 1, 1, 8, kVectorBlocks>(b, c, stream);
       if constexpr (kMost > 4)
@@ -150,10 +153,10 @@ class JaggedSlicesPlan final : public Plan {
   }
 
  private:
-  // Lanes that read 16 bytes of B at a time.
+  // Lanes that read as much of B at a time as they may.
   template <class TB, class TC, int kLanesPerRow>
   void launch_vectors(const DenseView& b, const DenseView& c, Stream stream) {
-    constexpr int kColumns = kPerVector<TB>;
+    constexpr int kColumns = most_columns(sizeof(TB));
     if (many_warps_) launch_as<TB, TC, kColumns, kLanesPerRow, 4, 10>(b, c, stream);
     else launch_as<TB, TC, kColumns, kLanesPerRow, 8, 6>(b, c, stream);
   }
@@ -179,13 +182,15 @@ class JaggedSlicesPlan final : public Plan {
         .b_row_bytes = static_cast<std::uint32_t>(b.row_stride() * sizeof(TB)),
         .c = c.data,
         .c_stride = c.row_stride(),
-        .columns = static_cast<int>(n_)};
+        .columns = static_cast<int>(n_),
+        .scale = operand_.scale() * b.scale};
     const dim3 grid(static_cast<unsigned>((a_.count + kWarps - 1) / kWarps));
     launch_dependent(jagged::multiply<TB, TC, kColumns, kLanesPerRow, kUnroll, kMinBlocksPerSm>,
                      grid, dim3(jagged::kThreads), 0, stream, overlap_, in, dense);
   }
 
   const jagged::DeviceSlices& a_;
+  const SparseOperand& operand_;
   std::string order_;
   Tiling tiling_;
   std::int64_t n_;
@@ -217,8 +222,7 @@ class JaggedSlicesPrepared final : public Prepared {
     });
     csr_.reset();
     stages.add(slices.cost);
-    return std::make_unique<JaggedSlicesPlan>(slices.part, order, a_.precision, tiling, shape.n,
-                                              prefers_many_warps(a_, tiling.lanes), device_,
+    return std::make_unique<JaggedSlicesPlan>(slices.part, order, a_, tiling, shape.n, device_,
                                               stages);
   }
 
@@ -305,7 +309,7 @@ class JaggedSlicesKernel final : public Kernel {
       .summary = "At most 32 columns: a warp per slice of rows, entries stored step by step",
       .source = "spmmbench",
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
-                     Precision::fp64},
+                     Precision::fp8_e4m3, Precision::fp64},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,
