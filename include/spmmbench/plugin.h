@@ -72,6 +72,8 @@ enum {
   SPMMBENCH_F16 = 1,  /* IEEE binary16 */
   SPMMBENCH_BF16 = 2, /* bfloat16 */
   SPMMBENCH_F64 = 3,
+  SPMMBENCH_E4M3 = 4, /* 8 bits, of which 4 are exponent and 3 fraction (OCP E4M3, without
+                         infinity); not of C */
   SPMMBENCH_I32 = 16,
   SPMMBENCH_I64 = 17
 };
@@ -79,13 +81,15 @@ enum {
 /* The type that the values of A and B are rounded to. tf32 is stored as SPMMBENCH_F32 whose low 13
  * bits of the fraction are zero. In B they need not be zero; a kernel may then truncate or round.
  * SPMMBENCH_FP64_IN is multiplied and added in fp64, and has values of A, B and C of SPMMBENCH_F64.
+ * SPMMBENCH_FP8_E4M3_IN has a scale of A and one of B (spmmbench_csr.scale, spmmbench_dense.scale).
  */
 enum {
   SPMMBENCH_FP32_IN = 0,
   SPMMBENCH_TF32_IN = 1,
   SPMMBENCH_FP16_IN = 2,
   SPMMBENCH_BF16_IN = 3,
-  SPMMBENCH_FP64_IN = 4
+  SPMMBENCH_FP64_IN = 4,
+  SPMMBENCH_FP8_E4M3_IN = 5
 };
 
 /* Of B and C: element (i, j) lies at data[i * ld + j] (row major) or data[j * ld + i]. */
@@ -140,6 +144,10 @@ typedef struct spmmbench_csr {
   /* Version 2. Where `memory` is SPMMBENCH_CUDA: the same A on the host, as long as that on the
    * device. NULL where the caller has it in one place only; spmmbench has it in both. */
   const struct spmmbench_csr* on_host;
+  /* Version 2, at SPMMBENCH_FP8_E4M3_IN: an element is this times its value, whatever value_type
+   * is. 0 stands for 1. libspmmbench.so takes values of SPMMBENCH_E4M3 as they are. It rounds
+   * others with a scale of its own, by which the largest magnitude becomes 448. */
+  float scale;
 } spmmbench_csr;
 
 /* B or C, lines * ld elements, where lines are the rows in row-major layout and else the columns.
@@ -157,10 +165,11 @@ typedef struct spmmbench_dense {
   int64_t rows, cols; /* B: K x N, C: M x N */
   int64_t ld;         /* elements from one line to the next */
   int32_t layout, type;
+  float scale; /* version 2, of B at SPMMBENCH_FP8_E4M3_IN: as in spmmbench_csr */
 } spmmbench_dense;
 
-/* What a plan is bound to. B's type follows from the precision: SPMMBENCH_F32, _F16, _BF16 or
- * _F64. */
+/* What a plan is bound to. B's type follows from the precision: SPMMBENCH_F32, _F16, _BF16,
+ * _F64 or _E4M3. */
 typedef struct spmmbench_shape {
   size_t size;
   int64_t n;      /* columns of B and C, at least 1; in libspmmbench.so at most 2^40 */
@@ -338,9 +347,10 @@ struct spmmbench_kernel {
   /* Version 2. NULL: A keeps its values. Else replaces them: `values` has nnz elements of type
    * `value_type` in `memory`, in the order of the arrays that A was prepared from, whose pattern
    * stays. All plans of `prepared` multiply by them in launches that follow on `stream`, captured
-   * ones included. Values on the device are read in the order of `stream`, others until the
-   * function returns. It takes at most about as long as a launch; the first call may make what it
-   * needs, and wait. Types and memory are those that `prepare` may be given. */
+   * ones included. The scale of A stays. Values on the device are read in the order of `stream`,
+   * others until the function returns. It takes at most about as long as a launch; the first call
+   * may make what it needs, and wait. Types and memory are those that `prepare` may be given; at
+   * SPMMBENCH_FP8_E4M3_IN libspmmbench.so takes SPMMBENCH_E4M3 alone. */
   spmmbench_status (*replace_values)(spmmbench_prepared* prepared, const void* values,
                                      int32_t value_type, int32_t memory, void* stream);
 };
@@ -348,6 +358,7 @@ struct spmmbench_kernel {
 /* The sizes of version 1. */
 #define SPMMBENCH_KERNEL_SIZE_1 offsetof(spmmbench_kernel, max_n)
 #define SPMMBENCH_SHAPE_SIZE_1 offsetof(spmmbench_shape, ld_b)
+#define SPMMBENCH_DENSE_SIZE_1 offsetof(spmmbench_dense, scale)
 #define SPMMBENCH_CSR_SIZE_1 offsetof(spmmbench_csr, on_host)
 #define SPMMBENCH_PROBLEM_SIZE_1 offsetof(spmmbench_problem, flags)
 #define SPMMBENCH_REPORT_SIZE_1 offsetof(spmmbench_report, bytes_to_host)

@@ -9,6 +9,7 @@ verifies and times any Python callable by the protocol of the program.
 """
 
 from ._benchmark import benchmark
+from ._fp8 import Fp8, fp8
 from ._library import list_kernels, load
 from ._plan import Plan, Prepared, plan, prepare
 from .errors import (
@@ -24,6 +25,7 @@ __version__ = "0.2.0"
 __all__ = [
     "DeviceLost",
     "Error",
+    "Fp8",
     "InvalidArgument",
     "LibraryNotFound",
     "OutOfMemory",
@@ -31,6 +33,7 @@ __all__ = [
     "Prepared",
     "Unsupported",
     "benchmark",
+    "fp8",
     "list_kernels",
     "load",
     "plan",

@@ -9,7 +9,7 @@ ATTENTION_VERSION = 1
 
 OK, UNSUPPORTED, INVALID, OUT_OF_MEMORY, DEVICE_LOST, FAILED = range(6)
 HOST, CUDA = 0, 1
-F32, F16, BF16, F64, I32, I64 = 0, 1, 2, 3, 16, 17
+F32, F16, BF16, F64, E4M3, I32, I64 = 0, 1, 2, 3, 4, 16, 17
 ROW_MAJOR, COL_MAJOR = 0, 1
 SUMS_FP32, SUMS_TENSOR_CORE, SUMS_FP16 = 0, 1, 2
 BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACKED_ROWS, TUNES = (
@@ -18,11 +18,11 @@ BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACK
 TRANSPOSED, UNCHECKED = 1, 2  # of a problem's flags
 OPTION_TYPES = ("text", "integer", "real", "choice")
 
-PRECISIONS = {"fp32": 0, "tf32": 1, "fp16": 2, "bf16": 3, "fp64": 4}
+PRECISIONS = {"fp32": 0, "tf32": 1, "fp16": 2, "bf16": 3, "fp64": 4, "fp8_e4m3": 5}
 # name of a type of B or C -> its value
-ELEMENTS = {"fp32": F32, "fp16": F16, "bf16": BF16, "fp64": F64}
+ELEMENTS = {"fp32": F32, "fp16": F16, "bf16": BF16, "fp64": F64, "fp8_e4m3": E4M3}
 ELEMENT_OF = {name: "fp32" if name == "tf32" else name for name in PRECISIONS}  # of a precision
-ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp64": 8}
+ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp64": 8, "fp8_e4m3": 1}
 LAYOUTS = {"row": ROW_MAJOR, "col": COL_MAJOR}
 NAME_OF_ELEMENT = {value: name for name, value in ELEMENTS.items()}
 NAME_OF_LAYOUT = {value: name for name, value in LAYOUTS.items()}
@@ -58,6 +58,7 @@ Csr._fields_ = [
     ("col_idx_type", c.c_int32),
     ("value_type", c.c_int32),
     ("on_host", c.POINTER(Csr)),
+    ("scale", c.c_float),
 ]
 
 
@@ -70,6 +71,7 @@ class Dense(Sized):
         ("ld", c.c_int64),
         ("layout", c.c_int32),
         ("type", c.c_int32),
+        ("scale", c.c_float),
     ]
 
 

@@ -10,13 +10,14 @@ import numpy as np
 from .errors import InvalidArgument
 
 # data: address; shape: (rows, cols); strides: of a row and of a column, in elements; type: fp32,
-# fp16, bf16 or fp64; device: "cpu" or the index of a GPU; stream: where the array's producer works, or
+# fp16, bf16, fp64 or fp8_e4m3; device: "cpu" or the index of a GPU; stream: where the array's producer works, or
 # None; keep: what keeps the memory alive
 View = collections.namedtuple("View", "data shape strides type device stream keep")
 
 _NUMPY_TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
-_NUMPY_NAMES = {kind: name for name, kind in _NUMPY_TYPES.items()}
-_DLPACK_TYPES = {(2, 32): "fp32", (2, 16): "fp16", (4, 16): "bf16", (2, 64): "fp64"}
+_NUMPY_NAMES = {kind: name for name, kind in _NUMPY_TYPES.items()} | {"fp8_e4m3": "uint8"}
+_NUMPY_TYPES |= {"uint8": "fp8_e4m3", "float8_e4m3fn": "fp8_e4m3"}
+_DLPACK_TYPES = {(2, 32): "fp32", (2, 16): "fp16", (4, 16): "bf16", (2, 64): "fp64", (10, 8): "fp8_e4m3"}
 
 
 def loaded(name):
@@ -82,6 +83,8 @@ class TorchArrays:
             torch = loaded("torch")
             names = {kind: getattr(torch, name) for kind, name in _NUMPY_NAMES.items()}
             cls._types = {**names, **{value: key for key, value in names.items()}}
+            eight = getattr(torch, "float8_e4m3fn", torch.uint8)  # torch 2.1 and newer have it
+            cls._types |= {eight: "fp8_e4m3", "fp8_e4m3": eight}
         return cls._types
 
     @classmethod
@@ -144,7 +147,7 @@ class NumpyArrays:
     @staticmethod
     def empty(lines, ld, kind, like):
         dtype = like.keep.dtype
-        if _NUMPY_TYPES[dtype.name] != kind:
+        if _NUMPY_TYPES.get(dtype.name) != kind:
             dtype = np.dtype(_NUMPY_NAMES[kind])
         # Begins at a multiple of 256 bytes, as the program's own do.
         raw = np.empty(lines * ld * dtype.itemsize + 256, np.uint8)

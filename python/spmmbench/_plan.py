@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from . import _abi as abi
-from . import _choice, _cuda, _dense, _library, _report, _sparse
+from . import _choice, _cuda, _dense, _fp8, _library, _report, _sparse
 from ._calls import RECEIVER, Held, Stages, free_with
 from .errors import Error, InvalidArgument, Unsupported
 
@@ -102,7 +102,7 @@ class Prepared(Held):
 
         layout  "row" or "col": of B and C
         c_type  "fp32", "fp16" or "bf16": what C is stored as; None: as B is, which at precision "fp64"
-                is the only type
+                is the only type, and "fp32" where B is of fp8_e4m3
         """
         return Plan(self, n, layout, c_type)
 
@@ -156,8 +156,11 @@ def _transposes_nothing(library):
 class Plan(Held):
     """C = A B for one n, layout and type of C: `plan @ B`, or `plan(B, out=C)`.
 
+    At precision "fp8_e4m3" B is an Fp8 or an array of float8_e4m3fn. Any other array of torch, NumPy or
+    CuPy is rounded in each call, with a scale of its own, for which the host waits.
+
     B is K x n, C is M x n, each with lines (rows, or columns in layout "col") that are contiguous and
-    start at multiples of `pitch_alignment` bytes. Nothing is copied. A GPU's work is enqueued on the
+    start at multiples of `pitch_alignment` bytes. Nothing else is copied. A GPU's work is enqueued on the
     caller's stream: torch's or CuPy's current one, else the stream that the array's interface names,
     or `stream`. After the first call, and with `auto` after `settle()`, it allocates nothing but the
     result, so that it can be captured in a CUDA graph. Of threads that call one plan at the same time, each waits for the one
@@ -172,7 +175,8 @@ class Plan(Held):
         self.n = n
         self.layout = _choice.one_of(layout, kernel.layouts, "layout", kernel.name)
         self.b_type = abi.ELEMENT_OF[prepared.precision]
-        self.c_type = _choice.one_of(c_type or self.b_type, kernel.c_types, "c_type", kernel.name)
+        usual = "fp32" if self.b_type == "fp8_e4m3" else self.b_type
+        self.c_type = _choice.one_of(c_type or usual, kernel.c_types, "c_type", kernel.name)
         self.data_alignment = max(kernel.struct.data_alignment, 1)
         self.pitch_alignment = max(kernel.struct.pitch_alignment, 1)
         if n == 1 and layout == "col":
@@ -218,6 +222,8 @@ class Plan(Held):
             return self._multiply(b, out, stream)
 
     def _multiply(self, b, out, stream):
+        if self.b_type == "fp8_e4m3":
+            b, self._b.scale = self.eight_bits(b)
         arrays = _dense.arrays_of(b)
         view = arrays.view(b, "B")
         self._place(self._b, arrays, view, self.b_type, "B")
@@ -248,6 +254,15 @@ class Plan(Held):
             self._b.data, self._c.data = b, c
             self._b.ld = self._c.ld = self.n
             self._enqueue(stream)
+
+    def eight_bits(self, b):
+        """B as an Fp8: as it is, or rounded into a new array that a call takes as it is."""
+        rounded = _fp8.fp8(b)
+        if not _fp8.is_stored(b):
+            values = self.empty_b(rounded.values)
+            values[...] = rounded.values
+            rounded = rounded._replace(values=values)
+        return rounded
 
     def _place_out(self, b, out):
         arrays = _dense.arrays_of(out, "C")
@@ -459,8 +474,8 @@ def prepare(
                (row_ptr, col_idx, values, (rows, cols)) of arrays, on the CPU or on a GPU
     kernel     a name of list_kernels(), options included: "rsh?order=natural"; "auto" predicts which
                is fastest, and on the CPU is the library's CPU kernel
-    precision  "fp32", "tf32", "fp16", "bf16" or "fp64": what A's values are rounded to, and B's type;
-               None: that of A's values, "fp32" for float64, which scipy makes unasked
+    precision  "fp32", "tf32", "fp16", "bf16", "fp64" or "fp8_e4m3": what A's values are rounded to, and
+               B's type; None: that of A's values, "fp32" for float64, which scipy makes unasked
     options    {key: value}: further options of the kernel
     device     "cuda" or "cpu"; None: where A lies, and for A of scipy or NumPy a GPU where there is
                one

@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse
 
 from . import _abi as abi
-from . import _dense
+from . import _dense, _fp8
 from .errors import InvalidArgument
 
 _INDEX_TYPES = {"int32": abi.I32, "int64": abi.I64}
 _VALUE_TYPES = {"float32": abi.F32, "float16": abi.F16, "bfloat16": abi.BF16, "float64": abi.F64}
 _BITS_OF_BF16 = "uint16"  # in arrays of libraries that have no bf16
-_TYPES_OF_BITS = {**_VALUE_TYPES, _BITS_OF_BF16: abi.BF16}
+_BITS_OF_FP8 = "uint8"
+_TYPES_OF_BITS = {**_VALUE_TYPES, _BITS_OF_BF16: abi.BF16, _BITS_OF_FP8: abi.E4M3}
 _PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for all others: scipy makes float64 where nobody asked for it
 
 
@@ -31,6 +32,7 @@ class Csr:
     col_idx: object  # nnz columns, int32 or int64
     values: object  # nnz
     device: object
+    scale: object = None  # None: values are numbers; else they are bits of fp8, of elements over this
 
     @property
     def nnz(self):
@@ -38,6 +40,8 @@ class Csr:
 
     @property
     def natural_precision(self):
+        if self.scale is not None:
+            return "fp8_e4m3"
         return _PRECISION_OF.get(_dtype(self.values), "fp32")
 
     def validate(self, ascending=False):
@@ -77,18 +81,25 @@ class Csr:
             if self.device == "cpu":
                 raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
             here = self.on_host()
-        values = _fitted_values(here.values, kernel, precision)
+        if precision == "fp8_e4m3":
+            values, scale = _fitted_fp8(here, kernel)
+        else:
+            values, scale = _fitted_values(here.numbers(), kernel, precision), None
         row_ptr = _index(here.row_ptr, struct.row_ptr_types)
         col_idx = _index(here.col_idx, struct.col_idx_types)
         if row_ptr is self.row_ptr and col_idx is self.col_idx and values is self.values:
             return self
-        return Csr(here.shape, row_ptr, col_idx, values, here.device)
+        return Csr(here.shape, row_ptr, col_idx, values, here.device, scale)
+
+    def numbers(self):
+        """The values, of fp8 as fp32."""
+        return self.values if self.scale is None else _fp8.decoded(self.values) * self.scale
 
     def on_host(self):
         """The same as NumPy arrays; values of bf16 become fp32."""
         values = _cast(self.values, "float32") if _dtype(self.values) == "bfloat16" else self.values
         arrays = (_to_numpy(x) for x in (self.row_ptr, self.col_idx, values))
-        return Csr(self.shape, *arrays, "cpu")
+        return Csr(self.shape, *arrays, "cpu", self.scale)
 
     def ascending(self, precision):
         """A copy on the host with values of fp32, at precision "fp64" of fp64, and the columns of each
@@ -115,12 +126,14 @@ class Csr:
             _INDEX_TYPES[_dtype(self.row_ptr)],
             _INDEX_TYPES[_dtype(self.col_idx)],
             value_type_of(self.values),
+            None,
+            self.scale or 0.0,
         )
 
     def to_scipy(self, dtype=np.float64):
         """A copy on the host, with values of `dtype`."""
         host = self.on_host()
-        arrays = (host.values.astype(dtype), host.col_idx, host.row_ptr)
+        arrays = (host.numbers().astype(dtype), host.col_idx, host.row_ptr)
         return scipy.sparse.csr_matrix(arrays, shape=self.shape)
 
     def transposed(self):
@@ -135,18 +148,20 @@ class Csr:
             )
             row_ptr[1:] = torch.bincount(self.col_idx, minlength=self.shape[1]).cumsum(0)
             col_idx = rows[order].to(self.col_idx.dtype)
-            return Csr(self.shape[::-1], row_ptr, col_idx, self.values[order], self.device)
+            values = self.values[order]
+            return Csr(self.shape[::-1], row_ptr, col_idx, values, self.device, self.scale)
         host = self.on_host()
         # scipy moves the positions of the values, which may be of a type that it does not have.
         places = scipy.sparse.csr_matrix(
             (np.arange(self.nnz), host.col_idx, host.row_ptr), shape=self.shape
         )
         out = places.T.tocsr()
-        return Csr(self.shape[::-1], out.indptr, out.indices, host.values[out.data], "cpu")
+        values = host.values[out.data]
+        return Csr(self.shape[::-1], out.indptr, out.indices, values, "cpu", self.scale)
 
     def same_as(self, other):
         """Whether both hold the same arrays, element by element."""
-        if self.shape != other.shape or self.nnz != other.nnz:
+        if (self.shape, self.nnz, self.scale) != (other.shape, other.nnz, other.scale):
             return False
         if any(type(x) is not type(y) for x, y in zip(self._arrays(), other._arrays())):
             self, other = self.on_host(), other.on_host()  # no library compares another's arrays on a GPU
@@ -167,6 +182,15 @@ def _fitted_values(values, kernel, precision):
     return values
 
 
+def _fitted_fp8(a, kernel):
+    """The values and the scale of a Csr: libspmmbench rounds numbers and finds their scale itself."""
+    if kernel.library.own and a.scale is None:
+        return _fitted_values(a.values, kernel, "fp8_e4m3"), None
+    bits, scale = (a.values, a.scale) if a.scale is not None else _fp8.bits_of(_fp8.fp8(a.values))
+    takes_bits = kernel.struct.a_value_types >> abi.E4M3 & 1
+    return (bits if takes_bits else _fp8.decoded(bits)), scale
+
+
 def new_values(values, nnz, kernel, precision, device):
     """Values of A's `nnz` entries as `kernel`, which runs on `device`, takes them."""
     x = _array(values)
@@ -176,6 +200,7 @@ def new_values(values, nnz, kernel, precision, device):
         raise InvalidArgument(f"values have the shape {tuple(x.shape)}; ({nnz},) is wanted")
     if isinstance(x, np.ma.MaskedArray):
         raise InvalidArgument("values are a masked array; one without a mask is wanted")
+    x, scale = _fp8.bits_of(x)
     x = _contiguous(_reals(x))
     place = device_of(x)
     if place != "cpu" and (device == "cpu" or place not in (None, device)):
@@ -183,7 +208,9 @@ def new_values(values, nnz, kernel, precision, device):
         raise InvalidArgument(f"the values lie on a GPU; the plan is for {where}")
     if not kernel.library.own and device != "cpu" and place == "cpu":
         raise InvalidArgument("a plug-in takes new values from its GPU's memory")
-    return _fitted_values(x, kernel, precision)
+    if precision == "fp8_e4m3":  # whose scale stays
+        return x if scale is not None else _cast(x, "float32")
+    return _fitted_values(x if scale is None else _fp8.decoded(x), kernel, precision)
 
 
 def value_type_of(x):
@@ -306,6 +333,8 @@ def _array(x):
     """`x` of a tuple, or NumPy's array of it where it is a list or anything else that NumPy reads."""
     if _dense.is_torch(x) or isinstance(x, np.ndarray) or hasattr(x, "__cuda_array_interface__"):
         return x
+    if isinstance(x, _fp8.Fp8):
+        return x._replace(values=_array(x.values))
     try:
         array = np.asarray(x)
     except ValueError:  # lists of different lengths
@@ -366,13 +395,14 @@ def _shape(given):
 def _checked(shape, *arrays):
     """A Csr of arrays that fit each other."""
     row_ptr, col_idx, values = arrays
+    values, scale = _fp8.bits_of(values)
     if len(col_idx.shape) != 1:
         raise InvalidArgument(f"A has column indices in {len(col_idx.shape)} dimensions; one is wanted")
     rows, nnz = shape[0], col_idx.shape[0]
     for name, x, length in (("row pointers", row_ptr, rows + 1), ("values", values, nnz)):
         if x.shape != (length,):
             raise InvalidArgument(f"A has {tuple(x.shape)} {name}; {length} are wanted")
-    for x in arrays:
+    for x in (row_ptr, col_idx, values):
         if isinstance(x, np.ma.MaskedArray):
             raise InvalidArgument("A has a masked array; one without a mask is wanted")
     row_ptr = _indices(row_ptr, "row pointers")
@@ -381,12 +411,13 @@ def _checked(shape, *arrays):
     places = {device_of(row_ptr), device_of(col_idx), device_of(values)}
     if len(places) != 1:
         raise InvalidArgument("the arrays of A lie on several devices")
-    return Csr(shape, _contiguous(row_ptr), _contiguous(col_idx), _contiguous(values), places.pop())
+    arrays = (_contiguous(x) for x in (row_ptr, col_idx, values))
+    return Csr(shape, *arrays, places.pop(), scale)
 
 
 def csr_of(a):
     """A as Csr, of: a scipy.sparse or CuPy sparse matrix of any format; a torch CSR, COO, CSC, BSR
-    or BSC tensor; a tuple (row_ptr, col_idx, values, (rows, cols)) of arrays or lists. Matrices of
+    or BSC tensor; a tuple (row_ptr, col_idx, values, (rows, cols)) of arrays or lists, values also an Fp8. Matrices of
     scipy and CuPy are sorted by column, and duplicates of them and of torch's COO are summed. Libraries
     refuse duplicates of the other forms, and plug-ins may refuse columns that do not ascend."""
     if isinstance(a, Csr):

@@ -37,6 +37,7 @@ _DTYPE_OF = {
     "fp16": torch.float16,
     "bf16": torch.bfloat16,
     "fp64": torch.float64,
+    "fp8_e4m3": getattr(torch, "float8_e4m3fn", torch.uint8),
 }
 # Takes a fifth of asking the driver.
 _current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
@@ -101,7 +102,7 @@ class _PlainProduct:
         """None where the plan wants more."""
         whole = plan.n * ELEMENT_BYTES[plan.b_type] % LINE_BYTES == 0
         own = plan.device != "cpu" and plan.prepared._kernel.library.own
-        if not own or not whole:
+        if not own or not whole or plan.c_type != plan.b_type:
             return None
         made = cls()
         made._plan, made._device, made._dtype = plan, plan.device, dtype
@@ -214,9 +215,11 @@ class _Matrix:
     def multiply(self, x):
         if x.dim() != 2 or x.shape[0] != self.shape[1]:
             raise InvalidArgument(f"X is {tuple(x.shape)}; {self.shape[1]} x n is wanted")
-        if x.dtype is not self._dtype:
-            raise InvalidArgument(f"X is {x.dtype}; {self._dtype} is wanted")
         plan = self.plan(x.shape[1])
+        if x.dtype is not self._dtype:
+            if self.prepared.precision == "fp8_e4m3":
+                return plan(x.detach().resolve_neg())  # which rounds it
+            raise InvalidArgument(f"X is {x.dtype}; {self._dtype} is wanted")
         plain = self._plain[plan.n]
         if plain is not None and plain.takes(x):
             return plain(x)
@@ -239,7 +242,8 @@ class SparseMatrix(torch.nn.Module):
     kernel, precision, options, library, checked   as for spmmbench.prepare
 
     X is K x n, of the precision's type (fp32 for tf32), on A's device; the result is M x n of the
-    same type. Rows of X must be contiguous, apart, and start at multiples of 16 bytes: an X whose
+    same type. At precision "fp8_e4m3" X may have any type and is rounded with a scale of its own, as
+    gradients are, unless it is float8_e4m3fn; the result is fp32. Rows of X must be contiguous, apart, and start at multiples of 16 bytes: an X whose
     rows are not is copied, such as the gradient of a sum, and so is one whose memory ends where a
     kernel may still read. Raises what spmmbench.prepare and plans raise.
     """

@@ -5,7 +5,7 @@
 namespace spmmbench {
 
 CsrMatrix transpose(const CsrMatrix& a, std::vector<std::int64_t>* source) {
-  CsrMatrix out{a.cols, a.rows, std::vector<std::int64_t>(a.cols + 1, 0), {}, {}};
+  CsrMatrix out{a.cols, a.rows, std::vector<std::int64_t>(a.cols + 1, 0), {}, {}, {}, a.scale};
   for (const std::int32_t column : a.col_idx) ++out.row_ptr[column + 1];
   std::partial_sum(out.row_ptr.begin(), out.row_ptr.end(), out.row_ptr.begin());
   out.col_idx.resize(a.nnz());

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/greatest_magnitude.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/error.hpp"
 
@@ -62,6 +63,7 @@ struct Values {
   void* to;
   ElementType stored;
   Precision precision;
+  float divisor;
 
   __device__ void convert(std::int64_t i) const {
     double value = 1;
@@ -72,10 +74,27 @@ struct Values {
     visit_on_device(stored, [&](auto element) {
       using To = decltype(element);
       static_cast<typename To::Bits*>(to)[i] =
-          To::encode(round_to(precision, static_cast<typename To::Value>(value)));
+          To::encode(round_to(precision, static_cast<typename To::Value>(value / divisor)));
     });
   }
 };
+
+// Of the finite values, as bits of fp32, which ascend with it.
+__global__ void __launch_bounds__(kThreads)
+    find_greatest(const void* values, ElementType type, std::int64_t count, unsigned* greatest) {
+  constexpr unsigned kInfinity = 0x7F800000U, kMagnitude = 0x7FFFFFFFU;
+  unsigned own = 0;
+  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < count; i += step)
+    visit_on_device(type, [&](auto element) {
+      const auto value = static_cast<float>(
+          element.decode(static_cast<const typename decltype(element)::Bits*>(values)[i]));
+      const unsigned bits = __float_as_uint(value) & kMagnitude;
+      if (bits < kInfinity) own = max(own, bits);
+    });
+  own = __reduce_max_sync(0xFFFFFFFFU, own);
+  if (threadIdx.x % 32 == 0) atomicMax(greatest, own);
+}
 
 template <class Offset, class Column>
 __global__ void __launch_bounds__(kThreads)
@@ -299,9 +318,18 @@ Checks& checks_of(const Device& device) {
   return all[device.info().index];
 }
 
+float greatest_on_device(const GivenCsr& given, unsigned blocks, Device& device) {
+  const Buffer greatest = device.allocate(sizeof(unsigned));
+  device.fill_bytes(greatest.data(), 0, greatest.bytes());
+  find_greatest<<<blocks, kThreads, 0, kStream>>>(given.values, given.value_type, given.nnz,
+                                                  greatest.as<unsigned>());
+  SPMMBENCH_CUDA_LAUNCHED();
+  return std::bit_cast<float>(read(device, greatest.as<unsigned>()));
+}
+
 // Enqueues a copy and, unless `checks` is null, its check.
-CsrOnDevice enqueue_reading(const GivenCsr& given, Precision precision, Checks* checks,
-                            Device& device) {
+ReorderedCsr enqueue_reading(const GivenCsr& given, Precision precision, Checks* checks,
+                             Device& device) {
   const auto count = static_cast<std::size_t>(given.nnz);
   const ElementType stored = storage_type(precision);
   Buffer row_ptr = device.allocate((given.rows + 1) * sizeof(std::int64_t));
@@ -310,16 +338,22 @@ CsrOnDevice enqueue_reading(const GivenCsr& given, Precision precision, Checks* 
   constexpr std::int64_t kBlocksPerSm = 8;  // as many as an SM holds
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(
       blocks_for(std::max(given.rows, given.nnz) + 1), kBlocksPerSm * device.info().sm_count));
+  const float divisor =
+      is_scaled(precision) && given.value_type != stored && given.values != nullptr
+          ? nonzero_scale_of(precision, greatest_on_device(given, blocks, device))
+          : 1.0F;
   with_index_types(given, [&](const auto* offsets, const auto* columns) {
     check_and_copy<<<blocks, kThreads, 0, kStream>>>(
         offsets, columns, given.rows, given.cols, given.nnz, row_ptr.as<std::int64_t>(),
         col_idx.as<std::int32_t>(),
-        Values{given.values, given.value_type, values.data(), stored, precision},
+        Values{given.values, given.value_type, values.data(), stored, precision, divisor},
         checks == nullptr ? nullptr : checks->gathered, checks == nullptr ? nullptr : checks->told);
     SPMMBENCH_CUDA_LAUNCHED();
   });
-  return {given.rows,         given.cols,         given.nnz,        stored,
-          std::move(row_ptr), std::move(col_idx), std::move(values)};
+  return {CsrOnDevice(given.rows, given.cols, given.nnz, stored, std::move(row_ptr),
+                      std::move(col_idx), std::move(values)),
+          {},
+          given.scale * divisor};
 }
 
 // Waits for what was enqueued. Whether the columns of each row ascend. Throws Error where the
@@ -369,7 +403,7 @@ ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
   });
   return {CsrOnDevice(a.cols, a.rows, a.nnz, a.value_type, std::move(row_ptr), std::move(col_idx),
                       std::move(values)),
-          std::move(source)};
+          std::move(source), given.scale};
 }
 
 // Twice transposed, a matrix is itself with ascending columns.
@@ -384,10 +418,10 @@ ReorderedCsr sorted(ReorderedCsr a, Device& device) {
 
 ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Device& device) {
   require_arrays(given, device);
-  if (!given.checked) return {enqueue_reading(given, precision, nullptr, device), {}};
+  if (!given.checked) return enqueue_reading(given, precision, nullptr, device);
   Checks& checks = checks_of(device);
   std::unique_lock lock(checks.mutex);
-  ReorderedCsr as_given{enqueue_reading(given, precision, &checks, device), {}};
+  ReorderedCsr as_given = enqueue_reading(given, precision, &checks, device);
   if (ascends(checks, given, device)) return as_given;
   lock.unlock();
   return sorted(std::move(as_given), device);
@@ -396,10 +430,10 @@ ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Devi
 ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision, Device& device) {
   require_arrays(given, device);
   if (!given.checked)
-    return enqueue_transpose({enqueue_reading(given, precision, nullptr, device), {}}, device);
+    return enqueue_transpose(enqueue_reading(given, precision, nullptr, device), device);
   Checks& checks = checks_of(device);
   std::unique_lock lock(checks.mutex);
-  ReorderedCsr as_given{enqueue_reading(given, precision, &checks, device), {}};
+  ReorderedCsr as_given = enqueue_reading(given, precision, &checks, device);
   ReorderedCsr transposed = enqueue_transpose(as_given, device);
   if (ascends(checks, given, device)) return transposed;
   lock.unlock();

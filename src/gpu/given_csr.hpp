@@ -17,17 +17,20 @@ struct GivenCsr {
   const void* values = nullptr;                     // nnz; null: all are 1
   bool wide_row_ptr = false, wide_col_idx = false;  // int64, else int32
   ElementType value_type = ElementType::f32;
+  float scale = 1;      // in fp8, of whatever type the values have
   bool checked = true;  // false: it is a matrix whose columns ascend, as the caller knows
 };
 
 // CSR whose entries have another order than those that it was made of.
 struct ReorderedCsr {
   CsrOnDevice a;
-  Buffer source;  // an int32 for each entry: which one of the others it is; null: the same one
+  Buffer source;    // an int32 for each entry: which one of the others it is; null: the same one
+  float scale = 1;  // of the values, in fp8
 };
 
 // A copy with ascending columns: checked in one pass over the arrays, and sorted only where columns
-// do not ascend. Values are rounded to `precision`. Throws Error with the first place that is
+// do not ascend. Values are rounded to `precision`, in fp8 those of other types with a scale of the
+// matrix, for whose greatest magnitude the host waits. Throws Error with the first place that is
 // wrong, before anything is launched where an array is not memory of the device. Works in the order
 // of the legacy default stream, on which callers' arrays are made as a rule, and returns when it is
 // done, or enqueued where nothing is checked.

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/dense_bytes.hpp"
+#include "core/greatest_magnitude.hpp"
 #include "core/limits.hpp"
 #include "plugin/description.hpp"
 
@@ -26,7 +27,7 @@ Layout checked_layout(std::int32_t value) {
 }
 
 ElementType checked_element_type(std::int32_t value, const char* what) {
-  return checked_enum<ElementType>(value, kAbiElementTypes, what);
+  return checked_enum<ElementType>(value, kElementTypes, what);
 }
 
 // Reads an array that lies on the host or on the device.
@@ -155,6 +156,14 @@ CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memo
   } else {
     const ElementType type = read_element_type(given.value_type);
     a.values = reader.read_values<float>(given.values, given.nnz, type);
+    if (is_scaled(precision)) {
+      a.scale = scale_of_given(given, "spmmbench_csr");
+      if (type != storage_type(precision)) {
+        const float own = nonzero_scale_of(precision, greatest_magnitude(a.values));
+        for (float& value : a.values) value /= own;
+        a.scale *= own;
+      }
+    }
     for (float& value : a.values) value = round_to(precision, value);
     if (precision == Precision::fp64)
       a.values64 = reader.read_values<double>(given.values, given.nnz, type);
@@ -173,7 +182,7 @@ std::vector<std::int32_t> read_row_ids(const spmmbench_csr& given, Device& memor
 }
 
 Precision read_precision(std::int32_t precision) {
-  return checked_enum<Precision>(precision, kAbiPrecisions, "precision");
+  return checked_enum<Precision>(precision, kPrecisions, "precision");
 }
 
 Accumulation read_accumulation(std::int32_t accumulation) {
@@ -210,10 +219,11 @@ Options read_options(const char* const* given, const Kernel& kernel) {
 
 DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, const char* name,
                      DeviceKind kind) {
-  const spmmbench_dense& given = checked(dense, "spmmbench_dense");
+  const spmmbench_dense& given = checked(dense, "spmmbench_dense", SPMMBENCH_DENSE_SIZE_1);
   DenseView view = expected;
   view.data = given.data;
   view.ld = given.ld;
+  if (view.type == ElementType::e4m3) view.scale = scale_of_given(given, name);
   if (given.rows != view.rows || given.cols != view.cols ||
       given.layout != static_cast<std::int32_t>(view.layout) ||
       given.type != static_cast<std::int32_t>(view.type))

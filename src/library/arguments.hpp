@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -31,6 +32,16 @@ bool has_member(const Struct& given, Member Struct::*member) {
   return static_cast<std::size_t>(end - reinterpret_cast<const char*>(&given)) <= given.size;
 }
 
+// Of A or B, in fp8: 1 where the caller gives none. Throws Error for what is no scale.
+template <class Struct>
+float scale_of_given(const Struct& given, const char* name) {
+  if (!has_member(given, &Struct::scale) || given.scale == 0) return 1;
+  if (!(given.scale > 0) || !std::isfinite(given.scale))
+    throw Error(
+        fmt::format("{}.scale is {:g}: expected a finite number above 0", name, given.scale));
+  return given.scale;
+}
+
 // What `given` points to. Throws Error, with the argument's name, where it is NULL.
 template <class Pointee>
 Pointee& required(Pointee* given, const char* name) {
@@ -50,8 +61,8 @@ ElementType read_element_type(std::int32_t value_type);
 bool is_wide(std::int32_t index_type);         // SPMMBENCH_I64
 void check_sizes(const spmmbench_csr& given);  // rows, cols and nnz
 // Arrays of SPMMBENCH_CUDA are read through `memory`. The columns of a row are sorted, and values
-// are rounded to `precision`. `source`, where given: for each entry which of the given ones it is,
-// empty where they are in that order.
+// are rounded to `precision`, in fp8 with a scale of the matrix. `source`, where given: for each
+// entry which of the given ones it is, empty where they are in that order.
 CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memory,
                    std::vector<std::int64_t>* source = nullptr);
 // `count` values as they are.

@@ -1,5 +1,7 @@
 #include "library/given_a.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/transpose.hpp"
@@ -8,7 +10,7 @@
 namespace spmmbench {
 namespace {
 
-GivenCsr given_arrays(const spmmbench_csr& given, bool checked) {
+GivenCsr given_arrays(const spmmbench_csr& given, Precision precision, bool checked) {
   check_sizes(given);
   return {given.rows,
           given.cols,
@@ -19,12 +21,13 @@ GivenCsr given_arrays(const spmmbench_csr& given, bool checked) {
           is_wide(given.row_ptr_type),
           is_wide(given.col_idx_type),
           given.values == nullptr ? ElementType::f32 : read_element_type(given.value_type),
+          is_scaled(precision) ? scale_of_given(given, "spmmbench_csr") : 1,
           checked};
 }
 
 // A as CSR on the host, of what the device has.
 CsrMatrix download(const DeviceCsr& a, Device& device) {
-  CsrMatrix out{a.rows, a.cols, std::vector<std::int64_t>(a.rows + 1), {}, {}};
+  CsrMatrix out{a.rows, a.cols, std::vector<std::int64_t>(a.rows + 1), {}, {}, {}, a.scale};
   out.col_idx.resize(a.nnz);
   out.values.resize(a.nnz);
   device.download(out.row_ptr.data(), a.row_ptr, out.row_ptr.size() * sizeof(std::int64_t));
@@ -51,9 +54,10 @@ GivenA::GivenA(const spmmbench_csr& given, Precision precision, std::uint64_t fl
   const bool on_gpu = device.info().kind == DeviceKind::cuda;
   if (on_gpu && given.memory == SPMMBENCH_CUDA) {
     const auto timed = stages.scope(transposed ? "transpose" : "check");
-    const GivenCsr arrays = given_arrays(given, (flags & SPMMBENCH_UNCHECKED) == 0);
-    device_ =
-        (transposed ? read_transposed_on_device : read_csr_on_device)(arrays, precision, device);
+    const GivenCsr arrays =
+        given_arrays(given, precision, (flags & SPMMBENCH_UNCHECKED) == 0);
+    keep_on_device((transposed ? read_transposed_on_device : read_csr_on_device)(arrays, precision,
+                                                                                 device));
     return;
   }
   host_ = read_csr(given, precision, memory, &source_);
@@ -69,19 +73,28 @@ GivenA::GivenA(const spmmbench_csr& given, Precision precision, std::uint64_t fl
 }
 
 void GivenA::bring_to_device() {
-  device_ = ReorderedCsr{CsrOnDevice(*host_, precision_, device_of_kernel_), {}};
+  keep_on_device({CsrOnDevice(*host_, precision_, device_of_kernel_), {}, host_->scale});
   if (!source_.empty())
     device_->source =
         device_of_kernel_.upload(std::vector<std::int32_t>(source_.begin(), source_.end()));
 }
 
+void GivenA::keep_on_device(ReorderedCsr a) {
+  device_ = std::move(a);
+  view_ = device_->a.view();
+  view_.scale = device_->scale;
+}
+
 const CsrMatrix& GivenA::get() {
-  if (!host_) host_ = download(device_->a.view(), device_of_kernel_);
+  if (!host_) host_ = download(view_, device_of_kernel_);
   return *host_;
 }
 
 void GivenA::replace_values(const void* values, ElementType type, std::int32_t memory,
                             Stream stream, Device& values_device) {
+  if (is_scaled(precision_) && type != storage_type(precision_))
+    throw Unsupported(fmt::format("at {} the scale of A stays: new values are of {}",
+                                  to_string(precision_), to_string(storage_type(precision_))));
   if (device_) {
     Buffer copy;
     if (memory == SPMMBENCH_CUDA) {

@@ -23,11 +23,11 @@ class GivenA final : private LazyCsr {
   GivenA(const spmmbench_csr& given, Precision precision, std::uint64_t flags, bool to_device,
          Device& device, Device& memory, StageTimer& stages);
 
-  std::int64_t rows() const { return device_ ? device_->a.view().rows : host_->rows; }
-  std::int64_t cols() const { return device_ ? device_->a.view().cols : host_->cols; }
+  std::int64_t rows() const { return device_ ? view_.rows : host_->rows; }
+  std::int64_t cols() const { return device_ ? view_.cols : host_->cols; }
   // Copied from the GPU when it is first read, where A lies there alone.
   HostCsr host() { return host_ ? HostCsr(&*host_) : HostCsr(static_cast<LazyCsr*>(this)); }
-  const DeviceCsr* on_device() const { return device_ ? &device_->a.view() : nullptr; }
+  const DeviceCsr* on_device() const { return device_ ? &view_ : nullptr; }
   std::size_t device_bytes() const {
     return device_ ? device_->a.bytes() + device_->source.bytes() : 0;
   }
@@ -40,6 +40,7 @@ class GivenA final : private LazyCsr {
  private:
   const CsrMatrix& get() override;
   void bring_to_device();
+  void keep_on_device(ReorderedCsr a);
 
   Precision precision_;
   Device& device_of_kernel_;
@@ -47,6 +48,7 @@ class GivenA final : private LazyCsr {
   std::optional<CsrMatrix> host_;
   std::vector<std::int64_t> source_;  // of the entries on the host; empty: as they were given
   std::optional<ReorderedCsr> device_;
+  DeviceCsr view_;  // of device_
 };
 
 }  // namespace spmmbench

@@ -31,12 +31,14 @@ namespace {
 static_assert(SPMMBENCH_F32 == static_cast<int>(ElementType::f32) &&
               SPMMBENCH_F16 == static_cast<int>(ElementType::f16) &&
               SPMMBENCH_BF16 == static_cast<int>(ElementType::bf16) &&
-              SPMMBENCH_F64 == static_cast<int>(ElementType::f64));
+              SPMMBENCH_F64 == static_cast<int>(ElementType::f64) &&
+              SPMMBENCH_E4M3 == static_cast<int>(ElementType::e4m3));
 static_assert(SPMMBENCH_FP32_IN == static_cast<int>(Precision::fp32) &&
               SPMMBENCH_TF32_IN == static_cast<int>(Precision::tf32) &&
               SPMMBENCH_FP16_IN == static_cast<int>(Precision::fp16) &&
               SPMMBENCH_BF16_IN == static_cast<int>(Precision::bf16) &&
-              SPMMBENCH_FP64_IN == static_cast<int>(Precision::fp64));
+              SPMMBENCH_FP64_IN == static_cast<int>(Precision::fp64) &&
+              SPMMBENCH_FP8_E4M3_IN == static_cast<int>(Precision::fp8_e4m3));
 static_assert(SPMMBENCH_ROW_MAJOR == static_cast<int>(Layout::row_major) &&
               SPMMBENCH_COL_MAJOR == static_cast<int>(Layout::col_major));
 static_assert(SPMMBENCH_SUMS_FP32 == static_cast<int>(Accumulation::fp32_fma) &&
@@ -421,14 +423,14 @@ void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
   if (info.binary) c.flags |= SPMMBENCH_BINARY_A;
   if (info.writes_row_ids) c.flags |= SPMMBENCH_ROW_IDS;
   if (info.baseline) c.flags |= SPMMBENCH_VENDOR;
-  for (const Precision precision : kAbiPrecisions)
+  for (const Precision precision : kPrecisions)
     if (contains(info.precisions, precision))
       c.precisions |= SPMMBENCH_SET(static_cast<std::uint32_t>(precision));
   c.c_types = set_of(written_types(info));
   c.layouts = set_of(info.layouts);
   c.a_memory = SPMMBENCH_SET(SPMMBENCH_HOST) | (has_cuda ? SPMMBENCH_SET(SPMMBENCH_CUDA) : 0U);
   c.row_ptr_types = c.col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
-  c.a_value_types = set_of(kAbiElementTypes);
+  c.a_value_types = set_of(kElementTypes);
   c.data_alignment = c.pitch_alignment = on_gpu ? kVectorBytes : 1;
   c.n_multiple = 1;
   c.options = entry.option_pointers.data();

@@ -116,6 +116,8 @@ spmmbench_status open(const spmmbench_case* asked, spmmbench_bench** bench) noex
     std::unique_ptr<Device> device = open_device(kind);
     const std::unique_ptr<Device> other = memory == kind ? nullptr : open_device(memory);
     // The bench rounds them.
+    if (is_scaled(settings.precision))
+      throw Unsupported("callables are not measured in fp8: they are given no scale of B");
     const bool fp64 = settings.precision == Precision::fp64;
     CsrMatrix a = read_csr(csr, fp64 ? Precision::fp64 : Precision::fp32, other ? *other : *device);
     check_bytes(a.rows, a.cols, settings.precision, settings.shape);

@@ -139,7 +139,7 @@ Variant variant_of(const spmmbench_variant& variant) {
   Variant out{variant.option, variant.value};
   for (const Accumulation accumulation : members(variant.accumulation, kAccumulations))
     out.accumulation = accumulation;
-  out.c_types = members(variant.c_types, kAbiElementTypes);
+  out.c_types = members(variant.c_types, kElementTypes);
   out.layouts = members(variant.layouts, kLayouts);
   out.allowed_n.assign(variant.allowed_n, variant.allowed_n + variant.allowed_n_count);
   if (out.allowed_n.empty()) out.n_multiple = variant.n_multiple;
@@ -163,8 +163,9 @@ void check_description(const spmmbench_kernel& kernel) {
           "device SPMMBENCH_HOST or SPMMBENCH_CUDA");
   require(kernel.accumulation >= SPMMBENCH_SUMS_FP32 && kernel.accumulation <= SPMMBENCH_SUMS_FP16,
           "accumulation to be one of SPMMBENCH_SUMS_*");
-  require(!members(kernel.precisions, kAbiPrecisions).empty(), "precisions");
-  require(!members(kernel.c_types, kAbiElementTypes).empty(), "c_types");
+  require(!members(kernel.precisions, kPrecisions).empty(), "precisions");
+  require(!members(kernel.c_types, kElementTypes).empty() && !has(kernel.c_types, SPMMBENCH_E4M3),
+          "c_types, SPMMBENCH_E4M3 not among them");
   require(!members(kernel.layouts, kLayouts).empty(), "layouts");
   require(!members(kernel.a_memory, kDeviceKinds).empty(), "a_memory");
   require(kernel.device == SPMMBENCH_CUDA || has(kernel.a_memory, SPMMBENCH_HOST),
@@ -172,7 +173,7 @@ void check_description(const spmmbench_kernel& kernel) {
   constexpr std::uint32_t kIndices = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
   require((kernel.row_ptr_types & kIndices) != 0, "row_ptr_types");
   require((kernel.col_idx_types & kIndices) != 0, "col_idx_types");
-  for (const Precision precision : members(kernel.precisions, kAbiPrecisions))
+  for (const Precision precision : members(kernel.precisions, kPrecisions))
     require((has(kernel.a_value_types, SPMMBENCH_F32) && precision != Precision::fp64) ||
                 has(kernel.a_value_types, static_cast<int>(storage_type(precision))),
             "a_value_types that hold every precision");

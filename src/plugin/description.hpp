@@ -13,11 +13,6 @@
 
 namespace spmmbench {
 
-// What plugin.h has names for. Its structs have no scale of A or B.
-inline constexpr std::array kAbiPrecisions = {Precision::fp32, Precision::tf32, Precision::fp16,
-                                              Precision::bf16, Precision::fp64};
-inline constexpr std::array kAbiElementTypes = {ElementType::f32, ElementType::f16,
-                                                ElementType::bf16, ElementType::f64};
 inline constexpr std::array kAccumulations = {Accumulation::fp32_fma,
                                               Accumulation::fp32_tensor_core, Accumulation::fp16};
 inline constexpr std::array kLayouts = {Layout::row_major, Layout::col_major};

@@ -91,6 +91,9 @@ CsrMatrix band_matrix(std::int64_t rows, bool ones) {
   return a;
 }
 
+// In fp8: powers of two, so that products stay exact.
+constexpr float kScaleOfA = 2, kScaleOfB = 4;
+
 float value_of_b(std::int64_t i, std::int64_t j, int which) {
   return static_cast<float>((i * 3 + j * 2 + which) % 3 - 1);
 }
@@ -181,8 +184,10 @@ class Checker {
   }
 
   void check_sample(const Sample& sample, Precision precision) {
-    SparseOperand a{.a = &sample.a, .row_ids = sample.row_ids, .precision = precision};
-    const std::unique_ptr<RowOrders> orders = make_row_orders(sample.a, Spec{"none", {}});
+    CsrMatrix csr = sample.a;
+    if (is_scaled(precision)) csr.scale = kScaleOfA;
+    SparseOperand a{.a = &csr, .row_ids = sample.row_ids, .precision = precision};
+    const std::unique_ptr<RowOrders> orders = make_row_orders(csr, Spec{"none", {}});
     a.orders = orders.get();
     const auto where = [&](const std::string& shape) {
       return fmt::format("{}{}, A {} x {} ({}){}", label(), to_string(precision), sample.a.rows,
@@ -255,8 +260,8 @@ class Checker {
       if (gap) view.ld += kGapBytes / static_cast<std::int64_t>(bytes_of(view.type));
       return view;
     };
-    const DenseView b =
-        placed(make_b_view(a.k(), shape.n, shape.layout, storage_type(a.precision)));
+    DenseView b = placed(make_b_view(a.k(), shape.n, shape.layout, storage_type(a.precision)));
+    if (is_scaled(a.precision)) b.scale = kScaleOfB;
     const DenseView c = placed(make_dense_view(a.m(), shape.n, shape.layout, shape.c_type));
     shape.ld_b = b.ld;
     shape.ld_c = c.ld;
@@ -297,6 +302,7 @@ class Checker {
         float sum = 0;
         for (std::int64_t e = csr.row_ptr[row]; e < csr.row_ptr[row + 1]; ++e)
           sum += csr.values[e] * b(csr.col_idx[e], j);
+        sum *= csr.scale * bound.b.view().scale;
         if (const float got = bound.c.now(i, j); !(got == sum))
           return fmt::format("C({}, {}) is {:g}, expected {:g}", i, j, got, sum);
       }

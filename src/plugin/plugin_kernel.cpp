@@ -323,8 +323,8 @@ PluginKernel::PluginKernel(std::string path, const spmmbench_library& library,
   info_.device = static_cast<DeviceKind>(kernel.device);
   info_.min_compute_capability = kernel.min_compute_capability;
   info_.exact_architecture = kernel.exact_architecture != 0;
-  info_.precisions = members(kernel.precisions, kAbiPrecisions);
-  info_.c_types = members(kernel.c_types, kAbiElementTypes);
+  info_.precisions = members(kernel.precisions, kPrecisions);
+  info_.c_types = members(kernel.c_types, kElementTypes);
   info_.layouts = members(kernel.layouts, kLayouts);
   info_.accumulation = static_cast<Accumulation>(kernel.accumulation);
   info_.writes_row_ids = (kernel.flags & SPMMBENCH_ROW_IDS) != 0;

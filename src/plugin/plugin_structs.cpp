@@ -20,6 +20,7 @@ spmmbench_csr typed_a(const spmmbench_kernel& kernel, const SparseOperand& a) {
                                                                                     : SPMMBENCH_I64;
   c.col_idx_type = has(kernel.col_idx_types, SPMMBENCH_I32) ? SPMMBENCH_I32 : SPMMBENCH_I64;
   const ElementType stored = storage_type(a.precision);
+  c.scale = a.scale();
   c.value_type = has(kernel.a_value_types, static_cast<int>(stored)) ? static_cast<int>(stored)
                                                                      : SPMMBENCH_F32;
   return c;
@@ -119,7 +120,8 @@ spmmbench_dense dense_of_c(const DenseView& view) {
           view.cols,
           view.ld,
           static_cast<std::int32_t>(view.layout),
-          static_cast<std::int32_t>(view.type)};
+          static_cast<std::int32_t>(view.type),
+          view.scale};
 }
 
 }  // namespace spmmbench

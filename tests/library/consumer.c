@@ -71,8 +71,8 @@ int main(void) {
   spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP32_IN, 0};
   spmmbench_shape shape = {sizeof shape, N,   SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0, 0, NULL,
                            NULL,         NULL};
-  spmmbench_dense b_view = {sizeof b_view, b, COLS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
-  spmmbench_dense c_view = {sizeof c_view, c, ROWS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
+  spmmbench_dense b_view = {sizeof b_view, b, COLS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0};
+  spmmbench_dense c_view = {sizeof c_view, c, ROWS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0};
   spmmbench_stages stages = {sizeof stages, NULL, add_stage};
   spmmbench_report report = {sizeof report, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0};
   spmmbench_report again = {sizeof again, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0};

@@ -46,8 +46,8 @@ static int try_vector(const spmmbench_kernel* kernel, spmmbench_prepared* prepar
                       const int32_t* col_idx, cudaStream_t stream) {
   spmmbench_shape shape = {sizeof shape, 1,   SPMMBENCH_COL_MAJOR, SPMMBENCH_F32, 0, 0, NULL,
                            NULL,         NULL};
-  spmmbench_dense b = {sizeof b, NULL, COLS, 1, COLS, SPMMBENCH_COL_MAJOR, SPMMBENCH_F16};
-  spmmbench_dense c = {sizeof c, NULL, ROWS, 1, ROWS, SPMMBENCH_COL_MAJOR, SPMMBENCH_F32};
+  spmmbench_dense b = {sizeof b, NULL, COLS, 1, COLS, SPMMBENCH_COL_MAJOR, SPMMBENCH_F16, 0};
+  spmmbench_dense c = {sizeof c, NULL, ROWS, 1, ROWS, SPMMBENCH_COL_MAJOR, SPMMBENCH_F32, 0};
   spmmbench_plan* plan = NULL;
   uint16_t host_b[COLS];
   float host_c[ROWS];
@@ -91,8 +91,8 @@ static int try_shape(const spmmbench_kernel* kernel, spmmbench_prepared* prepare
                      const int32_t* col_idx, cudaStream_t stream) {
   spmmbench_shape shape = {sizeof shape, n,   SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0, 0, NULL,
                            NULL,         NULL};
-  spmmbench_dense b = {sizeof b, NULL, COLS, n, ld, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F16};
-  spmmbench_dense c = {sizeof c, NULL, ROWS, n, ld, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
+  spmmbench_dense b = {sizeof b, NULL, COLS, n, ld, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F16, 0};
+  spmmbench_dense c = {sizeof c, NULL, ROWS, n, ld, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0};
   spmmbench_plan* plan = NULL;
   uint16_t* host_b = malloc(sizeof *host_b * COLS * ld);
   float* host_c = malloc(sizeof *host_c * ROWS * ld);

@@ -53,6 +53,14 @@ float rounded_to_11_bits(float value) {
   return value;
 }
 
+// Of the bits of a number in fp8_e4m3: 4 of exponent, 3 of fraction.
+float of_8_bits(std::uint8_t bits) {
+  const int exponent = bits >> 3 & 15, fraction = bits & 7;
+  const int shift = (exponent == 0 ? 1 : exponent) - 10;
+  const float magnitude = std::ldexp(static_cast<float>(fraction + (exponent == 0 ? 0 : 8)), shift);
+  return bits < 128 ? magnitude : -magnitude;
+}
+
 void crash() { *static_cast<volatile int*>(nullptr) = 1; }
 
 bool is(const spmmbench_kernel* kernel, const char* name) {
@@ -167,13 +175,19 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   const bool adds = is(kernel, "adds") || is(kernel, "adds_unasked");
   const bool binary = is(kernel, "binary");
   const bool rounds = plan->prepared->split == '2';
+  const bool eight_bits = b->type == SPMMBENCH_E4M3;
+  const float scale = eight_bits && !is(kernel, "no_scale") ? a.scale * b->scale : 1;
+  const auto b_at = [&](std::int64_t at) {
+    if (eight_bits) return of_8_bits(static_cast<const std::uint8_t*>(b->data)[at]);
+    return static_cast<const float*>(b->data)[at];
+  };
   if (c->type != SPMMBENCH_F32) return refuse(SPMMBENCH_UNSUPPORTED, "writes fp32");
   for (std::int64_t i = 0; i < a.rows; ++i)
     for (std::int64_t j = 0; j < c->cols; ++j) {
       float sum = adds ? out[i * c->ld + j] : 0;
       for (auto e = row_ptr[i]; e < row_ptr[i + 1]; ++e)
-        sum +=
-            (binary ? 1 : values[e]) * static_cast<const float*>(b->data)[col_idx[e] * b->ld + j];
+        sum += (binary ? 1 : values[e]) * b_at(col_idx[e] * b->ld + j);
+      sum *= scale;
       out[i * c->ld + j] = rounds ? rounded_to_11_bits(sum) : sum;
     }
   if (is(kernel, "pads"))
@@ -301,6 +315,8 @@ std::vector<spmmbench_kernel> describe() {
   varied.variants = kVariants;
   varied.variant_count = 2;
   for (const char* name : {"copies", "copies_untold"}) add(name).flags = 0;
+  for (const char* name : {"eight_bits", "no_scale"})
+    add(name).precisions = SPMMBENCH_SET(SPMMBENCH_FP8_E4M3_IN);
   add("claims_much");
   add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
   spmmbench_kernel& half_zeros = add("half_zeros");

@@ -277,6 +277,46 @@ class Products(unittest.TestCase):
         with self.assertRaisesRegex(spmmbench.Unsupported, "does not write fp32"):
             cpu_plan(a, 16, precision="fp64", c_type="fp32")
 
+    def test_eight_bits_have_a_scale_of_a_and_one_of_b(self):
+        a, b = matrix(), 1000 * dense(50, 16)
+        a8, b8 = spmmbench.fp8(a.data), spmmbench.fp8(b)
+        numbers = a.copy()
+        numbers.data = spmmbench._fp8.decoded(a8.values) * np.float32(a8.scale)
+        stored = spmmbench._fp8.decoded(b8.values) * np.float32(b8.scale)
+        self.assertLessEqual(abs(stored - b).max(), abs(b).max() / 16)
+        for given in (a, a.tocoo(), (a.indptr, a.indices, a8, a.shape)):
+            plan = cpu_plan(given, 16, precision="fp8_e4m3")
+            self.assertEqual((plan.b_type, plan.c_type), ("fp8_e4m3", "fp32"))
+            for x in (b, b.astype(np.float64), b8):
+                self.assertProduct(plan @ x / 1000, numbers, stored / 1000, 1e-4)
+            self.assertEqual((plan @ b8._replace(scale=2 * b8.scale) / 2).tolist(), (plan @ b8).tolist())
+        self.assertEqual(cpu_plan((a.indptr, a.indices, a8, a.shape), 4).prepared.precision, "fp8_e4m3")
+        half = cpu_plan((a.indptr, a.indices, a8, a.shape), 16, precision="fp32")
+        self.assertProduct(half @ b / 1000, numbers, b / 1000)
+        columns = cpu_plan(a, 16, precision="fp8_e4m3", layout="col", c_type="fp16")
+        self.assertProduct(columns @ np.asfortranarray(b / 1000), a, b / 1000, 0.3)
+
+    def test_in_eight_bits_the_scale_of_a_stays(self):
+        plan = cpu_plan(matrix(), 8, precision="fp8_e4m3")
+        with self.assertRaisesRegex(spmmbench.Unsupported, "the scale of A stays"):
+            plan.update(np.ones(plan.prepared.nnz, np.float32))
+        for scale in (-1, float("inf"), float("nan")):
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, "a finite number above 0"):
+                plan @ spmmbench.Fp8(plan.empty_b(dense(50, 8)), scale)
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "B is 50 x 7"):
+            plan @ spmmbench.fp8(dense(50, 7))
+
+    def test_numbers_of_eight_bits_are_rounded_to_nearest_even(self):
+        codes = np.arange(127, dtype=np.uint8)
+        numbers = spmmbench._fp8.decoded(codes)
+        middles = (numbers[1:] + numbers[:-1]) / 2
+        wanted = codes[:-1] + codes[:-1] % 2
+        for sign in (1, -1):
+            exact = spmmbench.fp8(sign * numbers)  # 448 is the greatest: the scale is 1
+            self.assertEqual((exact.scale, exact.values[1:].tolist()), (1, (codes[1:] + 64 * (1 - sign)).tolist()))
+            rounded = spmmbench.fp8(sign * np.append(middles, np.float32(448))).values[:-1]
+            self.assertEqual((rounded & 127).tolist(), wanted.tolist())
+
     def test_duplicates_are_summed_in_fp64_and_kept(self):
         a = sp.coo_matrix(([0.1, 1e-12], ([0, 0], [0, 0])), shape=(1, 1))
         c = cpu_plan(a, 1, precision="fp64") @ np.ones((1, 1))

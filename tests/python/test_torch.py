@@ -44,7 +44,36 @@ class Close(unittest.TestCase):
         torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
 
 
+def rounded_to_8_bits(a, x):
+    """The product of `a` and `x` once both are rounded, in fp64."""
+    numbers, x8 = a.copy(), spmmbench.fp8(x)
+    a8 = spmmbench.fp8(torch.as_tensor(a.data))
+    numbers.data = (a8.values.float() * a8.scale).numpy()
+    return torch.as_tensor(numbers.toarray(), device=x.device).double() @ (x8.values.double() * x8.scale)
+
+
 class OnEveryDevice(Close):
+    def test_a_and_b_may_have_eight_bits(self):
+        a = matrix()
+        for device in DEVICES:
+            x, _, parts = product_and_parts(a, device)
+            expected = rounded_to_8_bits(a, x)
+            a8 = spmmbench.fp8(parts[2])
+            self.assertIs(a8.values.dtype, torch.float8_e4m3fn)
+            plan = spmmbench.plan((*parts[:2], a8, a.shape), 8)
+            self.assertEqual(plan.prepared.precision, "fp8_e4m3")
+            stored = plan.eight_bits(x)
+            for b in (x, stored):
+                self.assertClose(plan @ b, expected, 1e-4)
+            module = SparseMatrix(tensor(a, device), precision="fp8_e4m3")
+            self.assertClose(module @ x, expected, 1e-4)
+            self.assertClose(module @ stored.values * stored.scale, expected, 1e-4)
+            x.requires_grad_()
+            (module @ x).sum().backward()
+            self.assertClose(x.grad, torch.as_tensor(a.toarray()).sum(0)[:, None].expand(-1, 8), 0.3)
+            plan.update(spmmbench.fp8(-parts[2]).values)
+            self.assertClose(plan @ stored, -expected, 1e-4)
+
     def test_every_layout_of_a_sparse_tensor_gives_the_product(self):
         a = matrix()
         for device in DEVICES:
@@ -309,6 +338,7 @@ class OnTheGpu(Close):
         a = matrix(2000, 1500, 0.01)
         x = torch.randn(1500, 64, device="cuda")
         exact = torch.as_tensor(a.toarray(), device="cuda").double() @ x.double()
+        in_8_bits = rounded_to_8_bits(a, x)
         for kernel in spmmbench.list_kernels():
             for precision in kernel["precisions"]:
                 if kernel["device"] != "cuda" or "row" not in kernel["layouts"]:
@@ -321,7 +351,8 @@ class OnTheGpu(Close):
                             plan = spmmbench.plan(a, 64, kernel["name"], precision, c_type=c_type)
                         except spmmbench.Unsupported:
                             continue
-                        self.assertClose(plan @ x.to(dtype), exact, 0.05)
+                        eight = precision == "fp8_e4m3"
+                        self.assertClose(plan @ x.to(dtype), in_8_bits if eight else exact, 0.05)
 
     def test_work_is_on_the_callers_stream(self):
         a = matrix(3000, 3000, 0.01)
