@@ -25,6 +25,7 @@ int scale_for(const std::vector<Value>& values, Precision precision) {
       std::ldexp(1, std::min(std::ilogb(overflow_threshold(type)) - 5, most_of_sum));
   Value largest = 0;
   Value smallest = std::numeric_limits<Value>::infinity();  // of the values that are not zero
+#pragma omp parallel for schedule(static) reduction(max : largest) reduction(min : smallest)
   for (const Value value : values) {
     const Value magnitude = std::abs(value);
     if (!std::isfinite(value) || magnitude == 0) continue;
@@ -43,6 +44,7 @@ template <class Value>
 std::int64_t round_values(std::vector<Value>& values, Precision precision, int log2_scale,
                           float scale) {
   std::int64_t zeros = 0;
+#pragma omp parallel for schedule(static) reduction(+ : zeros)
   for (Value& value : values) {
     const bool was_zero = value == 0;
     value = round_to(precision, std::ldexp(value, log2_scale) / scale);
