@@ -37,7 +37,7 @@ from result_data import InputError, hot_us, load_document
 FFN = (("ffn_gate", 2), ("ffn_down", 1))  # gate and up; down
 ATTENTION = (("attn_q", 2), ("attn_k", 2))  # q and o; k and v
 LAYERS = {"qwen2.5-7b": 28, "llama3-70b": 80}
-DENSE = "cublas_dense"
+DENSE = ("cublas_dense", "cublaslt_dense")  # the latter in fp8, which the former does not offer
 SPARSE = ("async_bcsr", "bitmap*", "gap_slices", "gather_mma", "two_four")
 PLUGIN = re.compile(r"(?:.*/)?(?:lib)?([^/]+)\.so[^/:]*:?(.*)")  # FILE.so:NAME is called FILE:NAME
 ENDED_EARLY = (1, 5, 130)  # exit codes: bad arguments, rows of another run in --out, Ctrl-C
@@ -144,7 +144,8 @@ def measure(args):
     binary = shutil.which(args.spmmbench) or args.spmmbench
     args.kernel = args.kernel or ",".join(sparse_kernels(binary))
     command = [binary, "run", *sources(args), "-n", ",".join(map(str, args.tokens))]
-    command += ["-k", f"{args.kernel},{DENSE}", "--no-baselines", "--resume"]
+    dense = DENSE[args.precision == "fp8_e4m3"]
+    command += ["-k", f"{args.kernel},{dense}", "--no-baselines", "--resume"]
     command += ["--precision", args.precision, "--c-type", args.c_type]
     command += ["--b-layout", args.b_layout, "--json", str(args.out), "--quiet"]
     command += ["--max-seconds", f"{args.max_seconds:g}"]
@@ -174,7 +175,7 @@ def without_others(document, precision, c_type, layout, kernels):
 
 def asked_for(args, document):
     """The document without rows that the arguments do not ask for."""
-    kernels = [DENSE, *args.kernel.split(",")] if args.kernel else []
+    kernels = [*DENSE, *args.kernel.split(",")] if args.kernel else []
     found = without_others(document, args.precision, args.c_type, args.b_layout, kernels)
     rows = found["rows"]
     if document["rows"] and not rows:
@@ -197,7 +198,7 @@ def times(document, mode):
     for row in document["rows"]:
         us = cold_us(row, floor) if mode == "decode" else hot_us(row)
         if row["status"] == "ok" and us:
-            side = "dense" if row["kernel"] == DENSE else "sparse"
+            side = "dense" if row["kernel"] in DENSE else "sparse"
             case = out.setdefault((row["matrix"]["source"], row["n"]), {})
             case[side] = min(us, case.get(side, us))
     return out
@@ -349,13 +350,15 @@ def parse(argv):
     parser.add_argument("--sparsity", type=numbers)
     parser.add_argument("--block", type=whole_numbers, default=[64, 128])
     parser.add_argument("--kernel", help="sparse kernels: NAME, NAME?key=value or globs")
-    parser.add_argument("--precision", default="fp16", choices=["fp16", "bf16", "tf32"])
+    parser.add_argument("--precision", default="fp16", choices=["fp16", "bf16", "tf32", "fp8_e4m3"])
     parser.add_argument("--c-type", default="fp32", choices=["fp32", "fp16", "bf16"])
-    parser.add_argument("--b-layout", choices=["row", "col"], help="default: row; decode: col")
+    parser.add_argument("--b-layout", choices=["row", "col"], help="default: row; in decode and fp8 col")
     parser.add_argument("--max-seconds", type=float, default=0.3, help="of sampling per case")
     parser.add_argument("--no-run", action="store_true", help="print an existing document")
     parser.add_argument("--plot", type=pathlib.Path, help="sparsity x N of dense / sparse, one layer")
     args = parser.parse_args(argv)
+    if args.precision == "fp8_e4m3":  # tensor cores want both operands along K
+        args.b_layout = args.b_layout or "col"
     for name, value in DEFAULTS[args.mode].items():
         if getattr(args, name) is None:
             setattr(args, name, value)

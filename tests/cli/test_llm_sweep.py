@@ -199,6 +199,11 @@ class LlmSweep(unittest.TestCase):
             self.assertEqual(argv[argv.index("--b-layout") + 1], "col")
             self.assertIn("gen:llama3-70b/ffn_gate?zeros=2:4", argv)
             self.assertEqual(sum(word.startswith("gen:") for word in argv), 8)
+            command = [sys.executable, SOURCE / "scripts" / "llm_sweep.py", "--spmmbench", program, "--out", out]
+            subprocess.run([*command, "--precision", "fp8_e4m3"], capture_output=True, check=True)
+            argv = json.loads(out.read_text())["context"]["argv"]
+            self.assertEqual(argv[argv.index("-k") + 1], "bitmap*,cublaslt_dense")
+            self.assertEqual(argv[argv.index("--b-layout") + 1], "col")
 
     def test_a_run_that_ended_early_prints_no_table(self):
         with tempfile.TemporaryDirectory() as folder:
