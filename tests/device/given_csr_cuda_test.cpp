@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "core/greatest_magnitude.hpp"
 #include "core/transpose.hpp"
 #include "devices.hpp"
 #include "downloaded.hpp"
@@ -37,7 +38,8 @@ struct Given {
 };
 
 CsrMatrix rounded(CsrMatrix a, Precision precision) {
-  for (float& value : a.values) value = round_to(precision, value);
+  a.scale = nonzero_scale_of(precision, greatest_magnitude(a.values));
+  for (float& value : a.values) value = round_to(precision, value / a.scale);
   return a;
 }
 
@@ -57,7 +59,9 @@ template <class Offset, class Column>
 void expect_read(Device& device, const CsrMatrix& a, Precision precision) {
   const Given<Offset, Column> given(device, a);
   const ReorderedCsr read = read_csr_on_device(given.csr, precision, device);
-  expect_matrix(device, read.a.view(), rounded(a, precision));
+  const CsrMatrix expected = rounded(a, precision);
+  expect_matrix(device, read.a.view(), expected);
+  EXPECT_EQ(read.scale, expected.scale);
   EXPECT_EQ(read.source.data(), nullptr);
 }
 
@@ -69,6 +73,7 @@ TEST(GivenCsr, IsTheMatrixOfTheHostForEveryTypeOfIndicesAndEveryPrecision) {
     expect_read<std::int64_t, std::int64_t>(device, shape.matrix, Precision::tf32);
     expect_read<std::int32_t, std::int64_t>(device, shape.matrix, Precision::bf16);
     expect_read<std::int64_t, std::int32_t>(device, shape.matrix, Precision::fp64);
+    expect_read<std::int32_t, std::int32_t>(device, shape.matrix, Precision::fp8_e4m3);
   }
 }
 

@@ -67,7 +67,7 @@ int main(void) {
   spmmbench_plan *plan = NULL, *column_plan = NULL;
   spmmbench_csr a = {sizeof a, ROWS, COLS,           NNZ,           row_ptr,       col_idx,
                      values,   NULL, SPMMBENCH_HOST, SPMMBENCH_I64, SPMMBENCH_I64, SPMMBENCH_F32,
-                     NULL};
+                     NULL,     0};
   spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP32_IN, 0};
   spmmbench_shape shape = {sizeof shape, N,   SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0, 0, NULL,
                            NULL,         NULL};
@@ -104,7 +104,9 @@ int main(void) {
   expect(kernel->bind(prepared, &shape, NULL, &column_plan) == SPMMBENCH_OK, "bound once more");
   shape.layout = SPMMBENCH_ROW_MAJOR;
   expect(kernel->settle(plan, NULL) == SPMMBENCH_OK, "settled");
+  b_view.size = SPMMBENCH_DENSE_SIZE_1;
   expect(kernel->launch(plan, &b_view, &c_view, NULL) == SPMMBENCH_OK, "launched");
+  b_view.size = sizeof b_view;
   for (i = 0; i < ROWS; ++i)
     for (j = 0; j < N; ++j) {
       float sum = 0;

@@ -142,7 +142,7 @@ int main(void) {
   static const struct { int n, ld; } shapes[] = {{1, 8}, {32, 32}, {100, 104}, {100, 128}};
   spmmbench_csr a = {sizeof a, ROWS, COLS,           NNZ,           NULL,          NULL,
                      NULL,     NULL, SPMMBENCH_CUDA, SPMMBENCH_I32, SPMMBENCH_I32, SPMMBENCH_F16,
-                     NULL};
+                     NULL,     0};
   spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP16_IN, 0};
   cudaStream_t stream;
   int i, k, wrong = 0;
