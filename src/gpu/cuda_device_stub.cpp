@@ -1,9 +1,11 @@
-// The functions of gpu/backend.hpp, gpu/nccl.hpp and gpu/rates.hpp in a build without CUDA.
+// The functions of gpu/backend.hpp, gpu/nccl.hpp, gpu/rates.hpp and gpu/rows_of_b.hpp in a build
+// without CUDA.
 
 #include "gpu/backend.hpp"
 #include "gpu/nccl.hpp"
 #include "gpu/ordered_device.hpp"
 #include "gpu/rates.hpp"
+#include "gpu/rows_of_b.hpp"
 
 namespace spmmbench {
 
@@ -37,6 +39,10 @@ std::vector<unsigned char> cuda_read(std::span<const unsigned char* const>, cons
 }
 
 Replay cuda_record(const std::function<void()>&, int, GraphKind, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+void cuda_fill_rows(const DenseView&, const std::int32_t*, const ValuesOfB&, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 

@@ -70,6 +70,9 @@ void check(int result, const char* function) {
                     is_sticky(cuda));
 }
 
+// Nothing: see NcclTransport::fork.
+__global__ void order_kernel() {}
+
 // A warp copies a line at a time, so that its loads and stores are whole sectors.
 __global__ void pack_kernel(const uint4* from, const std::int32_t* lines, std::int64_t count,
                             std::int64_t words, uint4* packed) {
@@ -88,9 +91,20 @@ class NcclTransport final : public Transport {
     if (id_text.size() != sizeof id.bytes) throw Error("NCCL: this is no unique ID");
     std::memcpy(id.bytes, id_text.data(), sizeof id.bytes);
     aligned_ = device.allocate(kAlignBytes * ranks);
+    // Transfers first: what they run beside has more blocks than the GPU holds.
+    int least = 0, greatest = 0;
+    SPMMBENCH_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    SPMMBENCH_CUDA(cudaStreamCreateWithPriority(&beside_, cudaStreamNonBlocking, greatest));
+    SPMMBENCH_CUDA(cudaEventCreateWithFlags(&forked_, cudaEventDisableTiming));
+    SPMMBENCH_CUDA(cudaEventCreateWithFlags(&joined_, cudaEventDisableTiming));
     check(nccl().comm_init_rank(&comm_, ranks, id, rank), "ncclCommInitRank");
   }
-  ~NcclTransport() override { (void)nccl().comm_destroy(comm_); }
+  ~NcclTransport() override {
+    (void)nccl().comm_destroy(comm_);
+    SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(joined_));
+    SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(forked_));
+    SPMMBENCH_CUDA_NOEXCEPT(cudaStreamDestroy(beside_));
+  }
 
   void all_gather(void* all, std::size_t part_bytes) override {
     if (part_bytes == 0) return;
@@ -123,17 +137,36 @@ class NcclTransport final : public Transport {
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
+  void fork() override {
+    SPMMBENCH_CUDA(cudaEventRecord(forked_, stream()));
+    SPMMBENCH_CUDA(cudaStreamWaitEvent(beside_, forked_));
+    // Behind an event, a kernel with programmatic stream serialization was seen to begin before a
+    // memset that lies before the event had ended. Behind a kernel without it, none does.
+    order_kernel<<<1, 1, 0, stream()>>>();
+    SPMMBENCH_CUDA_LAUNCHED();
+    is_beside_ = true;
+  }
+  void join() override {
+    SPMMBENCH_CUDA(cudaEventRecord(joined_, beside_));
+    is_beside_ = false;
+    SPMMBENCH_CUDA(cudaStreamWaitEvent(stream(), joined_));
+  }
   void align() override { all_gather(aligned_.data(), kAlignBytes); }
 
  private:
   static constexpr std::size_t kAlignBytes = 16;
 
-  cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
+  cudaStream_t stream() const {
+    return is_beside_ ? beside_ : static_cast<cudaStream_t>(device_.stream().handle);
+  }
 
   int rank_;
   Device& device_;
   Buffer aligned_;
   NcclComm comm_ = nullptr;
+  cudaStream_t beside_ = nullptr;
+  cudaEvent_t forked_ = nullptr, joined_ = nullptr;
+  bool is_beside_ = false;
 };
 
 }  // namespace

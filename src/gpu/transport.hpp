@@ -27,6 +27,10 @@ class Transport {
   // and `line_bytes` are multiples of 16, and `lines` lies there.
   virtual void pack(const void* from, const std::int32_t* lines, std::int64_t count,
                     std::size_t line_bytes, void* packed) = 0;
+  // What is enqueued until join() runs beside the work of the device's stream: it begins when what
+  // is there is done, and what comes there after join() waits for it.
+  virtual void fork() = 0;
+  virtual void join() = 0;
   // What is enqueued next begins on all devices at nearly the same moment.
   virtual void align() = 0;
 };

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/dense_bytes.hpp"
 #include "core/greatest_magnitude.hpp"
+#include "gpu/rows_of_b.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/reference.hpp"
 
@@ -162,7 +165,7 @@ DenseView make_operand_b(std::int64_t k, const Shape& shape, Precision precision
 
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed, Device& device,
-                       const OperandForm& form) {
+                       const OperandForm& form, std::span<const std::int32_t> rows) {
   Operands operands;
   operands.b = make_operand_b(a.cols, {n, c_type, layout}, precision, form.packed);
   operands.b.scale =
@@ -183,18 +186,26 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   operands.b.data = all_of_b.data = operands.b_memory.data();
   operands.c.data = operands.c_memory.as<unsigned char>() + operands.guard_bytes();
   mend_guards(operands, device);
-  const std::uint64_t seed_of_b = stream_seed(seed, kStreamB);
-  operands.value_of_b = [b = all_of_b, host_b, precision, seed_of_b](std::int64_t at) {
+  const ValuesOfB drawn = {.seed = stream_seed(seed, kStreamB), .precision = precision};
+  // Behind B the rows begin once more.
+  std::vector<std::int32_t> wrapped(rows.empty() ? 0 : all_of_b.rows);
+  for (std::size_t i = 0; i < wrapped.size(); ++i) wrapped[i] = rows[i % rows.size()];
+  const auto on_device = std::make_shared<Buffer>(device.upload(wrapped));
+  operands.value_of_b = [b = all_of_b, host_b, precision, drawn,
+                         wrapped = std::move(wrapped)](std::int64_t at) -> double {
     const std::int64_t line = at / b.ld, position = at % b.ld;
     const bool row_major = b.layout == Layout::row_major;
     const std::int64_t k = row_major ? line : position, j = row_major ? position : line;
-    if (host_b == nullptr) return uniform_in(precision, seed_of_b, k, j);
-    return round_to(precision,
-                    host_b->value(k % host_b->rows * host_b->cols + j % host_b->cols) / b.scale);
+    if (host_b != nullptr)
+      return round_to(precision,
+                      host_b->value(k % host_b->rows * host_b->cols + j % host_b->cols) / b.scale);
+    if (wrapped.empty()) return drawn(k, j);
+    return wrapped[k] < 0 ? 0 : drawn(wrapped[k], j);
   };
-  operands.fill_b = [b = all_of_b, host_b, precision, seed_of_b, &device] {
+  operands.fill_b = [b = all_of_b, host_b, precision, drawn, on_device, &device] {
     if (host_b != nullptr) upload_rounded(*host_b, b, precision, device);
-    else device.fill_uniform(b, seed_of_b, precision);
+    else if (on_device->bytes() > 0) fill_rows(b, on_device->as<std::int32_t>(), drawn, device);
+    else device.fill_uniform(b, drawn.seed, precision);
     device.synchronize();
   };
   operands.fill_b();

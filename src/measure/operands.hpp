@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "spmmbench/device.hpp"
@@ -65,10 +66,11 @@ DenseView make_operand_b(std::int64_t k, const Shape& shape, Precision precision
 
 // Uploads `host_b`, rounded to the precision; where it is null, B is drawn from the seed. Throws
 // OutOfMemory, before anything is allocated, where both do not fit. `host_b` and `device` must
-// outlive the operands.
+// outlive the operands. `rows`, with a number for each column of A: row i of a row-major B is row
+// rows[i] of the one that is drawn, and zero where that is -1.
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed, Device& device,
-                       const OperandForm& form = {});
+                       const OperandForm& form = {}, std::span<const std::int32_t> rows = {});
 
 // Uploads B, rounded to the precision, and from its first rows and columns on once more where the
 // view has more of them. The padding becomes NaN.

@@ -14,11 +14,15 @@ namespace spmmbench {
 class Exchange {
  public:
   // `b` is the row-major B of the part's kernel, in which the part's own rows lie where the gather
-  // says. All arguments but the view outlive this object. Throws Unsupported where rows of B are
-  // not of whole 16 bytes on a GPU.
-  Exchange(const Gather& gather, const DenseView& b, Device& device, Transport& transport);
+  // says. `ranks`: of each part; all_ranks: how many there are, of other columns too. `gather`,
+  // device and transport outlive this object. Throws Unsupported where rows of B are not of whole
+  // 16 bytes on a GPU.
+  Exchange(const Gather& gather, const std::vector<int>& ranks, int all_ranks, const DenseView& b,
+           Device& device, Transport& transport);
 
-  void launch();           // enqueues; `b` then has all rows
+  void launch();  // enqueues; `b` then has all rows
+  void begin();   // the same, beside what comes to the device's stream until end()
+  void end();
   void poison_received();  // every row that others send becomes NaN
 
   double bytes_sent() const { return static_cast<double>(gather_.rows_sent() * line_bytes_); }
@@ -35,8 +39,8 @@ class Exchange {
   std::int64_t line_bytes_;
   Device& device_;
   Transport& transport_;
-  Buffer lines_, packed_;  // of all that is sent, by rank
-  std::vector<Block> send_, receive_;
+  Buffer lines_, packed_;              // of all that is sent, by part
+  std::vector<Block> send_, receive_;  // by rank; empty where NCCL's all-gather serves
 };
 
 }  // namespace spmmbench

@@ -26,7 +26,26 @@ double Link::bytes_per_us() const {
   return more_us > 0 ? (high.bytes - low.bytes) / more_us : high.bytes / high.us;
 }
 
-double pays_from_us(double transfer_us, int gpus) { return transfer_us / (1 - 1.0 / gpus); }
+double one_after_another_us(double product_us, const Gathering& gathering) {
+  return product_us + gathering.us;
+}
+
+double overlapped_us(double product_us, const Gathering& gathering) {
+  const double inner_us = product_us * gathering.inner_share;
+  return std::max(inner_us + kGatherShare * gathering.us, gathering.us) + product_us - inner_us +
+         kForkUs;
+}
+
+double pays_from_us(const Gathering& gathering, int gpus) {
+  if (gathering.us <= 0) return 0;
+  // Each way takes a line over the time of one GPU, or the greater of two; so it pays from where
+  // the last of its lines falls below that time.
+  const double saved = 1 - 1.0 / gpus, outer = (1 - gathering.inner_share) / gpus;
+  const double alternating = gathering.us / saved;
+  const double overlapped = std::max((kGatherShare * gathering.us + kForkUs) / saved,
+                                     (gathering.us + kForkUs) / (1 - outer));
+  return std::min(alternating, overlapped);
+}
 
 double bound_of_part_us(double memory_us, double received_bytes, const Link& link) {
   return std::max(memory_us, received_bytes / link.bytes_per_us());

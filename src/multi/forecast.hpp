@@ -25,11 +25,23 @@ class Link {
   std::vector<Point> points_;
 };
 
-// What one GPU's product must take at the least so that it pays to divide it among `gpus`, which
-// takes `transfer_us` more. The parts of the product are taken to be as fast as 1 / gpus of it.
-// With the share f of the K rows of B that a GPU receives from others, of all that others have, and
-// no latency, this is f K N s / W: s bytes an element, W bytes a second.
-double pays_from_us(double transfer_us, int gpus);
+// A gather of B in which each GPU's product of some rows can run meanwhile.
+struct Gathering {
+  double us = 0;           // alone
+  double inner_share = 0;  // of the time of a GPU's product, what needs none of the others' B
+};
+// What a second stream and a second launch of the product take beyond the work, and the share of a
+// GPU that a gather takes from the product beside it: measured with NCCL on two H200.
+inline constexpr double kForkUs = 5, kGatherShare = 0.35;
+// The time of a part with its gather, which runs before it, or beside its inner rows.
+double one_after_another_us(double product_us, const Gathering& gathering);
+double overlapped_us(double product_us, const Gathering& gathering);
+
+// What one GPU's product must take at the least so that it pays to divide it among `gpus`, in the
+// faster of both ways. The parts of the product are taken to be as fast as 1 / gpus of it. With the
+// share f of the K rows of B that a GPU receives from others, of all that others have, no latency
+// and no overlap, this is f K N s / W: s bytes an element, W bytes a second.
+double pays_from_us(const Gathering& gathering, int gpus);
 
 // The least time of a part: its bytes over the memory's rate, and over the link's what it receives,
 // at the same time.

@@ -47,6 +47,8 @@ class HostTransport final : public Transport {
                   static_cast<const char*>(from) + lines[i] * line_bytes, line_bytes);
   }
 
+  void fork() override {}
+  void join() override {}
   void align() override {}
 
  private:

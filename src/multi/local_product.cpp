@@ -8,25 +8,6 @@
 namespace spmmbench {
 namespace {
 
-template <class Value>
-DenseMatrix rows_of_b(std::span<const std::int32_t> original, std::int64_t n, Precision precision,
-                      const Value& value_at) {
-  DenseMatrix b;
-  b.rows = static_cast<std::int64_t>(original.size());
-  b.cols = n;
-  const bool in_fp64 = precision == Precision::fp64;
-  b.values.resize(b.rows * n);
-  if (in_fp64) b.values64.resize(b.rows * n);
-#pragma omp parallel for schedule(static)
-  for (std::int64_t row = 0; row < b.rows; ++row)
-    for (std::int64_t column = 0; column < n; ++column) {
-      const double value = original[row] < 0 ? 0 : value_at(original[row], column);
-      b.values[row * n + column] = static_cast<float>(value);
-      if (in_fp64) b.values64[row * n + column] = value;
-    }
-  return b;
-}
-
 ExactTraits traits_of(const KernelInfo& info, Precision precision) {
   return {.binary = info.binary,
           .sum_bits = sum_bits(info, precision),
@@ -52,9 +33,9 @@ SparseOperand LocalA::operand() const {
 }
 
 LocalProduct::LocalProduct(const LocalA& a, const KernelChoice& choice, const Shape& shape,
-                           const DenseMatrix* b, std::uint64_t seed, Device& device)
+                           std::span<const std::int32_t> rows, std::uint64_t seed, Device& device)
     : operands_(make_operands(a.csr(), shape.n, a.operand().precision, shape.c_type, shape.layout,
-                              b, seed, device, choice.kernel->info().form)),
+                              nullptr, seed, device, choice.kernel->info().form, rows)),
       reference_(make_reference(a.csr(), {}, operands_.b, device)),
       exact_(a.csr(), {}, nullptr, seed, traits_of(choice.info(), a.operand().precision)) {
   static_cast<SparseOperand&>(input_.problem) = a.operand();
@@ -86,20 +67,6 @@ std::unique_ptr<Plan> LocalProduct::bind() {
   plan->inspect_b(operands_.b, not_counted);
   input_.device->synchronize();
   return plan;
-}
-
-DenseMatrix rows_of_drawn_b(std::span<const std::int32_t> original, std::int64_t n,
-                            Precision precision, std::uint64_t seed) {
-  const std::uint64_t seed_of_b = stream_seed(seed, kStreamB);
-  return rows_of_b(original, n, precision, [&](std::int64_t k, std::int64_t j) {
-    return uniform_in(precision, seed_of_b, k, j);
-  });
-}
-
-DenseMatrix rows_of_lattice_b(std::span<const std::int32_t> original, std::int64_t n,
-                              Precision precision, const Lattice& lattice) {
-  return rows_of_b(original, n, precision,
-                   [&](std::int64_t k, std::int64_t j) { return lattice.b(k, j); });
 }
 
 CsrMatrix with_lattice_of_whole(CsrMatrix part, std::int64_t first_row,

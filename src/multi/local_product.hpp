@@ -41,9 +41,9 @@ class LocalA {
 // Its product by one kernel with a B of one shape. Everything that it is given outlives it.
 class LocalProduct {
  public:
-  // `b`: the values of B; null: they are drawn from the seed.
+  // `rows`: those of the drawn B that this one has (make_operands).
   LocalProduct(const LocalA& a, const KernelChoice& choice, const Shape& shape,
-               const DenseMatrix* b, std::uint64_t seed, Device& device);
+               std::span<const std::int32_t> rows, std::uint64_t seed, Device& device);
   LocalProduct(const LocalProduct&) = delete;
   LocalProduct& operator=(const LocalProduct&) = delete;
 
@@ -62,13 +62,6 @@ class LocalProduct {
   CaseInput input_;
 };
 
-// Rows `original` of the B of a whole product, K x n, as it is drawn from the seed; zeros where a
-// row is -1. Each rank can make any of them.
-DenseMatrix rows_of_drawn_b(std::span<const std::int32_t> original, std::int64_t n,
-                            Precision precision, std::uint64_t seed);
-// The same of a lattice.
-DenseMatrix rows_of_lattice_b(std::span<const std::int32_t> original, std::int64_t n,
-                              Precision precision, const Lattice& lattice);
 // The part's A with the values of a lattice: row i is row first_row + i of the whole A, and column
 // j column original[j].
 CsrMatrix with_lattice_of_whole(CsrMatrix part, std::int64_t first_row,

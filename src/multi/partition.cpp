@@ -12,13 +12,19 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::array kSplits = {Split::columns, Split::rows, Split::rows_all, Split::rows_needed};
+constexpr std::array kSplits = {Split::columns, Split::rows, Split::rows_all, Split::rows_needed,
+                                Split::grid};
 
 std::vector<bool> referenced_by(const CsrMatrix& a, const Range& rows) {
   std::vector<bool> referenced(a.cols, false);
   for (std::int64_t e = a.row_ptr[rows.begin]; e < a.row_ptr[rows.end]; ++e)
     referenced[a.col_idx[e]] = true;
   return referenced;
+}
+
+bool is_inner(const CsrMatrix& a, std::int64_t row, const Range& own) {
+  return std::all_of(a.col_idx.begin() + a.row_ptr[row], a.col_idx.begin() + a.row_ptr[row + 1],
+                     [&](std::int32_t column) { return own.has(column); });
 }
 
 // Of ascending rows those that `range` has, as positions.
@@ -36,6 +42,7 @@ std::string_view to_string(Split split) {
     case Split::rows: return "rows";
     case Split::rows_all: return "rows_all";
     case Split::rows_needed: return "rows_needed";
+    case Split::grid: return "grid";
   }
   return {};
 }
@@ -48,6 +55,21 @@ Split parse_split(std::string_view text) {
 
 std::string_view to_string(Way way) {
   return way == Way::none ? "none" : way == Way::all_gather ? "all_gather" : "needed_rows";
+}
+
+std::vector<int> Grid::same_columns(int rank) const {
+  std::vector<int> ranks(rows);
+  for (int row = 0; row < rows; ++row) ranks[row] = row * columns + column_of(rank);
+  return ranks;
+}
+
+Grid grid_of(Split split, int gpus) {
+  if (split == Split::columns) return {1, gpus};
+  if (split != Split::grid) return {gpus, 1};
+  int columns = 1;
+  for (int divisor = 1; divisor * divisor <= gpus; ++divisor)
+    if (gpus % divisor == 0) columns = divisor;
+  return {gpus / columns, columns};
 }
 
 std::vector<Range> equal_ranges(std::int64_t count, int parts) {
@@ -82,19 +104,33 @@ std::int64_t RowParts::largest_b() const {
   return largest;
 }
 
-RowParts split_rows(const CsrMatrix& a, int parts) {
+RowParts split_rows(const CsrMatrix& a, const std::vector<Range>& rows) {
+  const int parts = static_cast<int>(rows.size());
   RowParts split;
-  split.a = balanced_rows(a, parts);
+  split.a = rows;
   split.b = a.rows == a.cols ? split.a : equal_ranges(a.cols, parts);
   split.needed.resize(parts);
+  split.inner.resize(parts);
   for (int part = 0; part < parts; ++part) {
     const std::vector<bool> referenced = referenced_by(a, split.a[part]);
     const Range& own = split.b[part];
     for (std::int64_t row = 0; row < a.cols; ++row)
-      if (referenced[row] && (row < own.begin || row >= own.end))
+      if (referenced[row] && !own.has(row))
         split.needed[part].push_back(static_cast<std::int32_t>(row));
+    while (split.inner[part] < rows[part].size() &&
+           is_inner(a, rows[part].begin + split.inner[part], own))
+      ++split.inner[part];
   }
   return split;
+}
+
+Permutation inner_rows_first(const CsrMatrix& a, const RowParts& parts) {
+  Permutation order(a.rows);
+  std::iota(order.begin(), order.end(), 0);
+  for (int part = 0; part < parts.count(); ++part)
+    std::stable_partition(order.begin() + parts.a[part].begin, order.begin() + parts.a[part].end,
+                          [&](std::int32_t row) { return is_inner(a, row, parts.b[part]); });
+  return order;
 }
 
 Moved most_moved_by_all(const RowParts& parts) {

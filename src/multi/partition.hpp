@@ -11,16 +11,29 @@
 
 namespace spmmbench {
 
-// `columns`: B and C by columns, A on every GPU. The others: A, B and C by rows, and what a part
-// lacks of B is gathered.
-enum class Split { columns, rows, rows_all, rows_needed };
-inline constexpr const char* kSplitNames = "columns, rows, rows_all or rows_needed";
+// `columns`: B and C by columns, A on every GPU. `rows` and those after it: A, B and C by rows, and
+// what a part lacks of B is gathered. `grid`: by rows, and B and C by columns too.
+enum class Split { columns, rows, rows_all, rows_needed, grid };
+inline constexpr const char* kSplitNames = "columns, rows, rows_all, rows_needed or grid";
 std::string_view to_string(Split split);
 Split parse_split(std::string_view text);  // throws Error
+
+// So many parts by rows, each in so many by columns. Part (i, j) has rank i * columns + j.
+struct Grid {
+  int rows = 1, columns = 1;
+  int row_of(int rank) const { return rank / columns; }
+  int column_of(int rank) const { return rank % columns; }
+  // The ranks that have the same columns as this one, by their part of the rows.
+  std::vector<int> same_columns(int rank) const;
+};
+// A grid is as near to a square as the number of GPUs allows, and has as many parts by rows or
+// more.
+Grid grid_of(Split split, int gpus);
 
 struct Range {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
+  bool has(std::int64_t at) const { return begin <= at && at < end; }
   bool operator==(const Range&) const = default;
 };
 
@@ -37,11 +50,16 @@ struct RowParts {
   std::vector<Range> a, b;
   // By part: the rows of B that its rows of A refer to and that other parts have, ascending.
   std::vector<std::vector<std::int32_t>> needed;
+  // By part: how many of its first rows of A refer to its own rows of B alone.
+  std::vector<std::int64_t> inner;
 
   int count() const { return static_cast<int>(a.size()); }
   std::int64_t largest_b() const;  // rows
 };
-RowParts split_rows(const CsrMatrix& a, int parts);
+RowParts split_rows(const CsrMatrix& a, const std::vector<Range>& rows);
+// An order of A's rows in which each part has the same, those first that refer to its own rows of B
+// alone. Else rows keep their order.
+Permutation inner_rows_first(const CsrMatrix& a, const RowParts& parts);
 
 // Rows of B that a part receives from others and sends to them.
 struct Moved {

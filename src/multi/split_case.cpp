@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "core/row_lengths.hpp"
-#include "core/steady_seconds.hpp"
+#include "gpu/rows_of_b.hpp"
 #include "measure/case_checks.hpp"
+#include "measure/preparation.hpp"
 #include "spmmbench/registry.hpp"
 #include "verify/bound.hpp"
 #include "verify/exact.hpp"
@@ -61,16 +62,34 @@ class TogetherChecks {
 }  // namespace
 
 SplitA::SplitA(const CsrMatrix& a, Precision precision, Split split, Team& team)
-    : whole_(a), precision_(precision), split_(split), team_(team) {
+    : whole_(a),
+      precision_(precision),
+      team_(team),
+      grid_(grid_of(split, team.group().ranks())),
+      row_part_(grid_.row_of(team.group().rank())),
+      column_part_(grid_.column_of(team.group().rank())) {
   const int rank = team.group().rank();
-  if (split != Split::columns) {
-    rows_ = split_rows(a, team.group().ranks());
+  if (split == Split::grid && grid_.columns == 1)
+    throw CaseEnded(Status::skipped,
+                    fmt::format("{} GPUs make no grid of rows and columns", grid_.rows));
+  if (grid_.rows > 1) {
+    rows_ = split_rows(a, balanced_rows(a, grid_.rows));
     for (const Range& rows : rows_->a)
       if (rows.size() == 0) throw CaseEnded(Status::skipped, "a GPU would have no row of A");
-    gather_ = make_gather(*rows_, choose_way(split, *rows_), rank);
   }
   team.alone([&] {
-    if (rows_) part_.emplace(part_of_a(a, *rows_, gather_, rank), precision, team.device());
+    if (rows_) {
+      CsrMatrix ordered;
+      const Way way = choose_way(split, *rows_);
+      if (way == Way::needed_rows) {
+        const auto timed = order_stages_.scope(kReorderStage);
+        ordered = permute_both(a, inner_rows_first(a, *rows_));
+        rows_ = split_rows(ordered, rows_->a);
+      }
+      gather_ = make_gather(*rows_, way, row_part_);
+      part_.emplace(part_of_a(way == Way::needed_rows ? ordered : a, *rows_, gather_, row_part_),
+                    precision, team.device());
+    }
     if (rank != 0 && rows_) return;
     try {
       whole_on_device_.emplace(a, precision, team.device());
@@ -78,6 +97,10 @@ SplitA::SplitA(const CsrMatrix& a, Precision precision, Split split, Team& team)
       if (!rows_) throw;  // else no time of one GPU is known
     }
   });
+}
+
+Range SplitA::columns(const Request& request) const {
+  return equal_ranges(request.shape.n, grid_.columns)[column_part_];
 }
 
 // The time of the product on one GPU. None where it has not enough memory.
@@ -89,7 +112,7 @@ std::optional<double> SplitA::time_alone(const Request& request, const ResultRow
     Shape shape = request.shape;
     shape.layout = layout_for(request.choice->info(), shape.layout, shape.n);
     try {
-      LocalProduct product(*whole_on_device_, *request.choice, shape, nullptr, request.seed,
+      LocalProduct product(*whole_on_device_, *request.choice, shape, {}, request.seed,
                            team_.device());
       if (!product.run(request.limits, alone)) throw DeviceError(alone.reason, true);
     } catch (const OutOfMemory&) {
@@ -103,26 +126,20 @@ std::optional<double> SplitA::time_alone(const Request& request, const ResultRow
   return us < 0 ? std::nullopt : std::optional(us);
 }
 
-std::unique_ptr<SplitA::Part> SplitA::make_part(const Request& request) {
-  auto part = std::make_unique<Part>();
+std::unique_ptr<LocalProduct> SplitA::make_part(const Request& request) {
   Shape shape = request.shape;
   std::uint64_t seed = request.seed;
-  if (rows_) {
-    part->b = rows_of_drawn_b(gather_.original, shape.n, precision_, seed);
-  } else {
-    const int rank = team_.group().rank();
-    shape.n = equal_ranges(shape.n, team_.group().ranks())[rank].size();
-    shape.layout = layout_for(request.choice->info(), shape.layout, shape.n);
-    seed = hash_position(seed, rank, 0);  // other columns of B have other values
-  }
-  part->product.emplace(rows_ ? *part_ : *whole_on_device_, *request.choice, shape,
-                        rows_ ? &part->b : nullptr, seed, team_.device());
-  return part;
+  shape.n = columns(request).size();
+  if (!rows_) shape.layout = layout_for(request.choice->info(), shape.layout, shape.n);
+  // Other columns of B have other values.
+  if (grid_.columns > 1) seed = hash_position(seed, column_part_, 0);
+  return std::make_unique<LocalProduct>(rows_ ? *part_ : *whole_on_device_, *request.choice, shape,
+                                        gather_.original, seed, team_.device());
 }
 
 void SplitA::measure(const Request& request, ResultRow& row) {
-  if (!rows_ && request.shape.n < team_.group().ranks())
-    throw CaseEnded(Status::skipped, "B has fewer columns than there are GPUs");
+  if (request.shape.n < grid_.columns)
+    throw CaseEnded(Status::skipped, "B has fewer columns than there are parts of it");
   if (rows_ && request.shape.layout != Layout::row_major)
     throw CaseEnded(Status::skipped, "a B that is split by rows is row-major");
   if (is_scaled(precision_))
@@ -131,10 +148,10 @@ void SplitA::measure(const Request& request, ResultRow& row) {
   if (info.inspects_b || info.ignores_stream)
     throw CaseEnded(Status::skipped, "its launches must follow what gathers B on one stream");
   row.split->one_gpu_us = time_alone(request, row);
-  std::unique_ptr<Part> part;
+  std::unique_ptr<LocalProduct> part;
   team_.alone([&] {
     part = make_part(request);
-    if (!part->product->run(request.limits, row)) throw DeviceError(row.reason, true);
+    if (!part->run(request.limits, row)) throw DeviceError(row.reason, true);
     require_ok(row);
   });
   run_together(request, *part, row);
@@ -142,15 +159,47 @@ void SplitA::measure(const Request& request, ResultRow& row) {
 
 double SplitA::received_share() const {
   if (!rows_) return 0;
-  const std::int64_t of_others = whole_.cols - rows_->b[team_.group().rank()].size();
+  const std::int64_t of_others = whole_.cols - rows_->b[row_part_].size();
   const std::int64_t received =
       gather_.way == Way::all_gather ? of_others : gather_.rows_received();
   return team_.most(
       of_others == 0 ? 0.0 : static_cast<double>(received) / static_cast<double>(of_others));
 }
 
-void SplitA::run_together(const Request& request, Part& part, ResultRow& row) {
-  const CaseInput& input = part.product->input();
+// The least of all parts, by the weights that rows are divided by.
+double SplitA::inner_share() const {
+  const auto weight = [&](std::int64_t rows) {
+    return static_cast<double>(part_->csr().row_ptr[rows] + rows * kRowInNonzeros);
+  };
+  return -team_.most(-weight(rows_->inner[row_part_]) / weight(part_->csr().rows));
+}
+
+std::unique_ptr<PartProduct> SplitA::overlap(const Request& request, const CaseInput& input,
+                                             Exchange& exchange,
+                                             const std::function<void()>& alternating,
+                                             ResultRow& row) {
+  std::unique_ptr<PartProduct> in_two;
+  StageTimer stages;
+  team_.alone([&] {
+    try {
+      in_two = std::make_unique<PartProduct>(part_->csr(), rows_->inner[row_part_], precision_,
+                                             launched_in(row, *request.choice),
+                                             input.problem.shape(), team_.device(), stages);
+    } catch (const Unsupported&) {
+    } catch (const OutOfMemory&) {
+    }
+  });
+  if (team_.most(in_two ? 0 : 1) > 0) return nullptr;
+  const auto beside = [&] { in_two->launch(exchange, input.operands->b, input.operands->c); };
+  const SampleLimits few = {.noise = 0.02, .min_samples = 3, .max_samples = 5, .max_seconds = 0.1};
+  if (team_.time_hot(beside, few).median_us >= team_.time_hot(alternating, few).median_us)
+    return nullptr;
+  add_stages(stages, row);
+  return in_two;
+}
+
+void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow& row) {
+  const CaseInput& input = part.input();
   Device& device = team_.device();
   SplitProduct& split = *row.split;
   std::unique_ptr<Plan> plan;
@@ -158,11 +207,13 @@ void SplitA::run_together(const Request& request, Part& part, ResultRow& row) {
   const double hot_us = row.hot->median_us;
   row.hot = row.cold = std::nullopt;  // they were those of the part alone
   team_.alone([&] {
-    plan = part.product->bind();
-    exchange.emplace(gather_, input.operands->b, device, team_.transport());
+    plan = part.bind();
+    exchange.emplace(gather_, grid_.same_columns(team_.group().rank()), team_.group().ranks(),
+                     input.operands->b, device, team_.transport());
   });
 
-  const Link& link = gather_.way == Way::all_gather ? team_.gather_link() : team_.exchange_link();
+  const bool in_one_call = gather_.way == Way::all_gather && grid_.columns == 1;
+  const Link& link = in_one_call ? team_.gather_link() : team_.exchange_link();
   split.way = to_string(gather_.way);
   split.product_us = team_.most(hot_us);
   split.sent_bytes = team_.most(exchange->bytes_sent());
@@ -173,26 +224,41 @@ void SplitA::run_together(const Request& request, Part& part, ResultRow& row) {
   double transfer_us = link.us(split.received_bytes);
   if (gather_.way == Way::needed_rows)  // packing reads and writes what is sent
     transfer_us += 2 * split.sent_bytes / device.copy_bytes_per_second() * 1e6;
-  split.pays_from_us = pays_from_us(transfer_us, team_.group().ranks());
+  const Gathering gathering = {
+      .us = transfer_us, .inner_share = gather_.way == Way::needed_rows ? inner_share() : 0.0};
+  split.pays_from_us = pays_from_us(gathering, team_.group().ranks());
   if (split.one_gpu_us) split.should_pay = *split.one_gpu_us > split.pays_from_us;
 
-  const std::function<void()> both = [&] {
+  const std::function<void()> alternating = [&] {
     exchange->launch();
     plan->launch(input.operands->b, input.operands->c, device.stream());
   };
+  std::unique_ptr<PartProduct> in_two;
+  if (overlapped_us(split.product_us, gathering) <
+      one_after_another_us(split.product_us, gathering))
+    in_two = overlap(request, input, *exchange, alternating, row);
+  const std::function<void()> both =
+      in_two ? [&] { in_two->launch(*exchange, input.operands->b, input.operands->c); }
+             : alternating;
   TogetherChecks checks(team_, input, *exchange, both);
   checks.check(row, "together");
-  if (gather_.way != Way::none) test_exactly(request, part, *exchange, row);
+  const std::int64_t inner = in_two ? rows_->inner[row_part_] : 0;
+  if (gather_.way != Way::none) test_exactly(request, input, inner, *exchange, row);
   split.transfer_us = gather_.way == Way::none
                           ? 0
                           : team_.time_hot([&] { exchange->launch(); }, request.limits).median_us;
-  row.hot = team_.time_hot(both, request.limits, gather_.way == Way::none);
+  row.hot = team_.time_hot(both, request.limits);
   row.cold = team_.time_cold(both, request.limits);
   checks.check(row, "after the timed launches");
 
   row.verify->error_over_bound = team_.most(row.verify->error_over_bound);
   row.verify->error_over_typical = team_.most(row.verify->error_over_typical);
   row.verify->error_over_mean = team_.most(row.verify->error_over_mean);
+  if (in_two) {
+    row.device_bytes = in_two->device_bytes();
+    row.metrics["overlapped_share"] = gathering.inner_share;
+  }
+  if (gather_.way == Way::needed_rows) add_stages(order_stages_, row);
   row.device_bytes =
       static_cast<std::uint64_t>(team_.most(static_cast<double>(row.device_bytes.value_or(0))));
   double bytes = 0;
@@ -207,46 +273,39 @@ void SplitA::run_together(const Request& request, Part& part, ResultRow& row) {
 
 // The exact test of the whole product: every rank has its part of one A and one B with values for
 // which every sum is exact, and receives what it lacks of that B.
-void SplitA::test_exactly(const Request& request, Part& part, Exchange& exchange, ResultRow& row) {
-  const CaseInput& input = part.product->input();
+void SplitA::test_exactly(const Request& request, const CaseInput& input, std::int64_t inner,
+                          Exchange& exchange, ResultRow& row) {
   Device& device = team_.device();
   const KernelChoice choice = launched_in(row, *request.choice);
-  const int rank = team_.group().rank();
   const std::optional<Lattice> lattice = make_lattice(request.seed, longest_row(whole_), precision_,
                                                       sum_bits(choice.kernel->info(), precision_));
   if (!lattice) return;  // the row says that there was no exact test: a part has that row too
   CsrMatrix a;
-  DenseMatrix b, own;
   Buffer memory;
   DenseView view = input.operands->b;
   std::unique_ptr<ReferenceChecker> reference;
-  std::unique_ptr<Prepared> prepared;
-  std::unique_ptr<Plan> plan;
+  std::optional<PartProduct> product;
   team_.alone([&] {
     a = choice.kernel->info().binary
             ? part_->csr()
-            : with_lattice_of_whole(part_->csr(), rows_->a[rank].begin, gather_.original, *lattice);
-    b = rows_of_lattice_b(gather_.original, request.shape.n, precision_, *lattice);
+            : with_lattice_of_whole(part_->csr(), rows_->a[row_part_].begin, gather_.original,
+                                    *lattice);
     memory = device.allocate(view.bytes());
     view.data = memory.data();
-    upload_rounded(b, view, precision_, device);
+    const ValuesOfB values = {
+        .of_lattice = true, .lattice = *lattice, .first_column = columns(request).begin};
+    const Buffer original = device.upload(gather_.original);
+    fill_rows(view, original.as<std::int32_t>(), values, device);
+    fill_rows(exchange.own(), original.as<std::int32_t>() + gather_.own.begin, values, device);
+    device.synchronize();
     reference = make_reference(a, {}, view, device);
-    SparseOperand operand = input.problem.operand();
-    operand.a = &a;
-    operand.on_device = nullptr;
     StageTimer not_counted;
-    prepared = choice.kernel->prepare(operand, choice.options, device, not_counted);
-    plan = prepared->bind(input.problem.shape(), not_counted);
-    own = rows_of_lattice_b(
-        std::span(gather_.original).subspan(gather_.own.begin, gather_.own.size()), request.shape.n,
-        precision_, *lattice);
-    upload_rounded(own, exchange.own(), precision_, device);
+    product.emplace(a, inner, precision_, choice, input.problem.shape(), device, not_counted);
   });
   team_.at_once([&] {
     exchange.poison_received();
     poison(input.operands->c, choice.kernel->info(), device);
-    exchange.launch();
-    plan->launch(input.operands->b, input.operands->c, device.stream());
+    product->launch(exchange, input.operands->b, input.operands->c);
     device.synchronize();
   });
   team_.alone([&] {

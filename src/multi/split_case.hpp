@@ -11,6 +11,7 @@
 
 #include "multi/exchange.hpp"
 #include "multi/local_product.hpp"
+#include "multi/part_product.hpp"
 #include "multi/partition.hpp"
 #include "multi/team.hpp"
 #include "spmmbench/result.hpp"
@@ -33,22 +34,26 @@ class SplitA {
   void measure(const Request& request, ResultRow& row);
 
  private:
-  struct Part {
-    DenseMatrix b;                        // as it is when it was gathered; empty where nothing is
-    std::optional<LocalProduct> product;  // refers to it
-  };
-
+  Range columns(const Request& request) const;  // of this rank
   std::optional<double> time_alone(const Request& request, const ResultRow& row);
-  std::unique_ptr<Part> make_part(const Request& request);
+  std::unique_ptr<LocalProduct> make_part(const Request& request);
   double received_share() const;
-  void run_together(const Request& request, Part& part, ResultRow& row);
-  void test_exactly(const Request& request, Part& part, Exchange& exchange, ResultRow& row);
+  double inner_share() const;
+  void run_together(const Request& request, LocalProduct& part, ResultRow& row);
+  // The part's product in two, where that is faster; else null. For all ranks the same.
+  std::unique_ptr<PartProduct> overlap(const Request& request, const CaseInput& input,
+                                       Exchange& exchange, const std::function<void()>& alternating,
+                                       ResultRow& row);
+  void test_exactly(const Request& request, const CaseInput& input, std::int64_t inner,
+                    Exchange& exchange, ResultRow& row);
 
   const CsrMatrix& whole_;
   Precision precision_;
-  Split split_;
   Team& team_;
-  std::optional<RowParts> rows_;  // where A is split by rows
+  Grid grid_;
+  std::optional<RowParts> rows_;        // where A is split by rows
+  StageTimer order_stages_;             // of the order that B and C then rest in
+  int row_part_ = 0, column_part_ = 0;  // of this rank
   Gather gather_;
   std::optional<LocalA> part_, whole_on_device_;  // the second on rank 0 alone
 };

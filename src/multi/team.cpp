@@ -113,8 +113,7 @@ Timing Team::sample(const std::function<double()>& time, const SampleLimits& lim
   return summarise(std::move(samples), launches);
 }
 
-Timing Team::time_hot(const std::function<void()>& launch, const SampleLimits& limits,
-                      bool recorded) {
+Timing Team::time_hot(const std::function<void()>& launch, const SampleLimits& limits) {
   constexpr double kSampleUs = 2000;  // longer than that of one GPU: the ranks do not begin at once
   constexpr int kMostLaunches = 128;
   const auto batch_of = [&](int count) {
@@ -125,8 +124,7 @@ Timing Team::time_hot(const std::function<void()>& launch, const SampleLimits& l
   constexpr int kFew = 4;
   const double each_us = std::max(slowest_us(batch_of(kFew)) / kFew, 1e-3);
   const int batch = std::clamp(static_cast<int>(std::ceil(kSampleUs / each_us)), 1, kMostLaunches);
-  const std::function<double()> time =
-      recorded ? device_.record(launch, batch) : std::function<double()>(batch_of(batch));
+  const std::function<double()> time = device_.record(launch, batch);
   slowest_us(time);
   return sample(time, limits, batch, false);
 }

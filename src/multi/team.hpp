@@ -47,11 +47,9 @@ class Team {
   void at_once(const std::function<void()>& work);
   double most(double own);  // of all ranks
 
-  // As timing/sampler.hpp, of all ranks at once: a sample takes as long as on the slowest.
-  // `recorded`: launches are replayed from a graph, as those of one GPU are; without transfers
-  // only.
-  Timing time_hot(const std::function<void()>& launch, const SampleLimits& limits,
-                  bool recorded = false);
+  // As timing/sampler.hpp, of all ranks at once: a sample takes as long as on the slowest. Hot
+  // launches, transfers too, are replayed from a graph.
+  Timing time_hot(const std::function<void()>& launch, const SampleLimits& limits);
   Timing time_cold(const std::function<void()>& launch, const SampleLimits& limits);
 
  private:

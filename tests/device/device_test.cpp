@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "devices.hpp"
+#include "gpu/rows_of_b.hpp"
 #include "select/device_rates.hpp"
 #include "spmmbench/random.hpp"
 
@@ -46,6 +47,31 @@ TEST_P(DeviceTest, FillUniformGivesTheCounterBasedValuesAndNanPadding) {
           ASSERT_EQ(std::bit_cast<std::uint64_t>(value), std::bit_cast<std::uint64_t>(expected))
               << to_string(precision) << ", line " << line << ", position " << position;
         }
+    }
+}
+
+TEST_P(DeviceTest, FillRowsGivesTheRowsOfALargerBZerosAndNanPadding) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  const std::vector<std::int32_t> rows = {70, -1, 3, 1'000'000, 3};
+  const Buffer on_device = device.upload(rows);
+  for (const Precision precision : kPrecisions)
+    for (const bool of_lattice : {false, true}) {
+      const ValuesOfB values = {
+          .seed = 99, .precision = precision, .of_lattice = of_lattice, .lattice = {.seed = 5}};
+      DenseView view = make_b_view(static_cast<std::int64_t>(rows.size()), 37, Layout::row_major,
+                                   storage_type(precision));
+      const Buffer memory = device.allocate(view.bytes());
+      view.data = memory.data();
+      fill_rows(view, on_device.as<std::int32_t>(), values, device);
+      std::vector<unsigned char> host(view.bytes());
+      device.download(host.data(), memory.data(), host.size());
+      for (std::int64_t at = 0; at < view.rows * view.ld; ++at) {
+        const std::int64_t row = at / view.ld, column = at % view.ld;
+        const double value = stored_value(view, host, at);
+        if (column >= view.cols) ASSERT_TRUE(std::isnan(value)) << "padding of row " << row;
+        else
+          ASSERT_EQ(value, rows[row] < 0 ? 0 : values(rows[row], column)) << row << ' ' << column;
+      }
     }
 }
 

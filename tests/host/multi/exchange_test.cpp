@@ -23,21 +23,25 @@ float value_of(std::int64_t row, std::int64_t column) {
   return static_cast<float>(row * 100 + column);
 }
 
-// Gathers B by the parts of `a`, and says in a line what a rank has that is not B.
-std::string gather_on(int rank, int ranks, const CsrMatrix& a, Way way,
+// Gathers B by the parts of `a` and the columns of the grid, and says in a line what a rank has
+// that is not B.
+std::string gather_on(int rank, const Grid& grid, const CsrMatrix& a, Way way,
                       const std::string& meeting) {
+  const int ranks = grid.rows * grid.columns;
   Group group({rank, ranks, rank, meeting}, 60);
   const auto transport = open_host_transport(group);
   const auto device = open_host_device();
-  const Gather gather = make_gather(split_rows(a, ranks), way, rank);
+  const Gather gather =
+      make_gather(split_rows(a, balanced_rows(a, grid.rows)), way, grid.row_of(rank));
   DenseView b = make_b_view(gather.rows, kColumns, Layout::row_major, ElementType::f32);
   const Buffer memory = device->allocate(b.bytes());
   b.data = memory.data();
   auto* const values = memory.as<float>();
+  const std::int64_t first_column = grid.column_of(rank) * kColumns;
   for (std::int64_t row = gather.own.begin; row < gather.own.end; ++row)
     for (std::int64_t column = 0; column < kColumns; ++column)
-      values[row * b.ld + column] = value_of(gather.original[row], column);
-  Exchange exchange(gather, b, *device, *transport);
+      values[row * b.ld + column] = value_of(gather.original[row], first_column + column);
+  Exchange exchange(gather, grid.same_columns(rank), ranks, b, *device, *transport);
   for (int round = 0; round < 2; ++round) {
     exchange.poison_received();
     for (const Range& rows : gather.from)
@@ -45,7 +49,7 @@ std::string gather_on(int rank, int ranks, const CsrMatrix& a, Way way,
     exchange.launch();
     for (std::int64_t row = 0; row < gather.rows; ++row)
       for (std::int64_t column = 0; column < kColumns; ++column)
-        if (values[row * b.ld + column] != value_of(gather.original[row], column))
+        if (values[row * b.ld + column] != value_of(gather.original[row], first_column + column))
           return "row " + std::to_string(row) + " is another";
   }
   const auto line_bytes = static_cast<double>(b.ld * 4);
@@ -56,9 +60,10 @@ std::string gather_on(int rank, int ranks, const CsrMatrix& a, Way way,
 }
 
 TEST(Exchange, AfterItEveryRankHasTheRowsOfBThatItsAReadsFrom) {
-  for (const int ranks : {2, 3, 4})
+  for (const Grid grid : {Grid{2, 1}, Grid{3, 1}, Grid{4, 1}, Grid{2, 2}, Grid{3, 2}})
     for (const Way way : {Way::all_gather, Way::needed_rows})
       for (const auto& [rows, columns] : {std::pair(50, 50), std::pair(40, 70)}) {
+        const int ranks = grid.rows * grid.columns;
         const CsrMatrix a = testing::random_matrix(rows, columns, 6, 1, ranks);
         const TemporaryFolder folder;
         std::vector<std::string> faults(ranks);
@@ -66,13 +71,14 @@ TEST(Exchange, AfterItEveryRankHasTheRowsOfBThatItsAReadsFrom) {
         for (int rank = 0; rank < ranks; ++rank)
           threads.emplace_back([&, rank] {
             try {
-              faults[rank] = gather_on(rank, ranks, a, way, folder.file("meeting"));
+              faults[rank] = gather_on(rank, grid, a, way, folder.file("meeting"));
             } catch (const std::exception& error) {
               faults[rank] = error.what();
             }
           });
         for (std::thread& thread : threads) thread.join();
-        EXPECT_EQ(faults, std::vector<std::string>(ranks)) << ranks << " " << to_string(way);
+        EXPECT_EQ(faults, std::vector<std::string>(ranks))
+            << grid.rows << " x " << grid.columns << " " << to_string(way);
       }
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "multi/forecast.hpp"
 
 namespace spmmbench {
@@ -32,8 +34,28 @@ TEST(Forecast, WithoutLatencyASplitPaysFromTheTimeOfMovingTheShareOfAllOfB) {
   for (const int gpus : {2, 4, 8})
     for (const double share : {0.1, 1.0}) {
       const double received = share * (1 - 1.0 / gpus) * all_of_b;
-      EXPECT_NEAR(pays_from_us(link.us(received), gpus), share * 663.2, 0.1);
+      EXPECT_NEAR(pays_from_us({.us = link.us(received)}, gpus), share * 663.2, 0.1);
     }
+}
+
+TEST(Forecast, AGatherBesideInnerRowsTakesOnlyWhatIsLongerThanThey) {
+  const Gathering gathering = {.us = 50, .inner_share = 0.9};
+  EXPECT_DOUBLE_EQ(one_after_another_us(100, gathering), 150);
+  EXPECT_DOUBLE_EQ(overlapped_us(100, gathering), 100 + kGatherShare * 50 + kForkUs);
+  EXPECT_DOUBLE_EQ(overlapped_us(10, gathering), 50 + 1 + kForkUs);
+}
+
+TEST(Forecast, ASplitPaysFromTheTimeAtWhichItsFasterWayTakesAsLongAsOneGpu) {
+  for (const int gpus : {2, 4})
+    for (const double share : {0.0, 0.5, 1.0})
+      for (const double us : {1.0, 20.0, 400.0}) {
+        const Gathering gathering = {.us = us, .inner_share = share};
+        const double from = pays_from_us(gathering, gpus);
+        EXPECT_NEAR(std::min(one_after_another_us(from / gpus, gathering),
+                             overlapped_us(from / gpus, gathering)),
+                    from, 1e-9 * from);
+      }
+  EXPECT_EQ(pays_from_us({}, 2), 0);
 }
 
 TEST(Forecast, TheBoundOfAPartIsTheLongerOfItsMemoryAndItsLink) {

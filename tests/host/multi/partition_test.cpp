@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "matrices.hpp"
@@ -19,6 +20,8 @@ using testing::random_matrix;
 
 // Rows 0, 1 and rows 2, 3 are the parts of two; each needs one row of the other.
 CsrMatrix four_rows() { return from_rows(4, {{0, 1}, {0, 2}, {2, 3}, {1, 3}}); }
+
+RowParts split(const CsrMatrix& a, int parts) { return split_rows(a, balanced_rows(a, parts)); }
 
 // Entry (i, j) of the parts put together, by row of A and row of B.
 std::map<std::pair<std::int64_t, std::int64_t>, float> joined(const CsrMatrix& a,
@@ -50,10 +53,21 @@ TEST(Partition, RowsAreCutWhereTheirNonzerosAndTheRowsThemselvesAreEqual) {
 }
 
 TEST(Partition, APartNeedsTheRowsOfBThatItsRowsOfAReferToAndOthersHave) {
-  const RowParts parts = split_rows(four_rows(), 2);
+  const RowParts parts = split(four_rows(), 2);
   EXPECT_EQ(parts.a, (std::vector<Range>{{0, 2}, {2, 4}}));
   EXPECT_EQ(parts.b, parts.a);
   EXPECT_EQ(parts.needed, (std::vector<std::vector<std::int32_t>>{{2}, {1}}));
+}
+
+TEST(Partition, AnOrderPutsTheRowsFirstThatReferToNoOtherPart) {
+  const CsrMatrix a = from_rows(6, {{0, 5}, {1}, {0, 2}, {3, 4}, {0}, {5}});
+  const RowParts parts = split_rows(a, {{0, 3}, {3, 6}});
+  EXPECT_EQ(parts.inner, (std::vector<std::int64_t>{0, 1}));
+  const Permutation order = inner_rows_first(a, parts);
+  EXPECT_EQ(order, (Permutation{1, 2, 0, 3, 5, 4}));
+  const RowParts ordered = split_rows(permute_both(a, order), parts.a);
+  EXPECT_EQ(ordered.inner, (std::vector<std::int64_t>{2, 2}));
+  EXPECT_EQ(most_moved_by_needed(ordered).received, most_moved_by_needed(parts).received);
 }
 
 TEST(Partition, PartsPutTogetherAreTheMatrix) {
@@ -61,7 +75,7 @@ TEST(Partition, PartsPutTogetherAreTheMatrix) {
        {four_rows(), random_matrix(60, 60, 9, 1, 3), random_matrix(40, 70, 5, 0, 4)})
     for (const int count : {1, 2, 3, 4})
       for (const Way way : {Way::all_gather, Way::needed_rows}) {
-        const RowParts parts = split_rows(a, count);
+        const RowParts parts = split(a, count);
         const auto entries = joined(a, parts, way);
         ASSERT_EQ(static_cast<std::int64_t>(entries.size()), a.nnz());
         for (std::int64_t row = 0; row < a.rows; ++row)
@@ -72,7 +86,7 @@ TEST(Partition, PartsPutTogetherAreTheMatrix) {
 
 TEST(Partition, WhatOneSendsIsWhatTheOtherReceives) {
   const CsrMatrix a = random_matrix(80, 80, 12, 1, 5);
-  const RowParts parts = split_rows(a, 4);
+  const RowParts parts = split(a, 4);
   std::vector<Gather> gathers;
   for (int part = 0; part < 4; ++part)
     gathers.push_back(make_gather(parts, Way::needed_rows, part));
@@ -94,7 +108,7 @@ TEST(Partition, WhatOneSendsIsWhatTheOtherReceives) {
 
 TEST(Partition, AnAllGatherHasBlocksOfOneSize) {
   const CsrMatrix a = from_rows(5, {{0, 1, 2, 3, 4}, {0}, {1}, {2}, {3}});
-  const RowParts parts = split_rows(a, 2);
+  const RowParts parts = split(a, 2);
   const std::int64_t block = parts.largest_b();
   for (int part = 0; part < 2; ++part) {
     const Gather gather = make_gather(parts, Way::all_gather, part);
@@ -113,10 +127,10 @@ TEST(Partition, TheWayIsChosenByCountsUnlessItIsAskedFor) {
     full.emplace_back();
     for (std::int32_t column = 0; column < 20; ++column) full.back().push_back(column);
   }
-  EXPECT_EQ(choose_way(Split::rows, split_rows(from_rows(20, band), 2)), Way::needed_rows);
-  EXPECT_EQ(choose_way(Split::rows, split_rows(from_rows(20, full), 2)), Way::all_gather);
-  EXPECT_EQ(choose_way(Split::rows_all, split_rows(from_rows(20, band), 2)), Way::all_gather);
-  EXPECT_EQ(choose_way(Split::rows_needed, split_rows(from_rows(20, full), 2)), Way::needed_rows);
+  EXPECT_EQ(choose_way(Split::rows, split(from_rows(20, band), 2)), Way::needed_rows);
+  EXPECT_EQ(choose_way(Split::rows, split(from_rows(20, full), 2)), Way::all_gather);
+  EXPECT_EQ(choose_way(Split::rows_all, split(from_rows(20, band), 2)), Way::all_gather);
+  EXPECT_EQ(choose_way(Split::rows_needed, split(from_rows(20, full), 2)), Way::needed_rows);
 }
 
 TEST(Partition, AnOrderMovesRowsAndColumnsOfASquareMatrix) {
@@ -136,6 +150,22 @@ TEST(Partition, AnOrderMovesRowsAndColumnsOfASquareMatrix) {
       EXPECT_EQ(dense(moved)[i * 4 + j], dense(a)[order[i] * 4 + order[j]]);
   const CsrMatrix wide = from_rows(3, {{0, 2}, {1}});
   EXPECT_EQ(permute_both(wide, {1, 0}), permute_rows(wide, {1, 0}));
+}
+
+TEST(Partition, AGridIsNearASquareAndHasMorePartsByRows) {
+  const auto sides = [](Split split, int gpus) {
+    const Grid grid = grid_of(split, gpus);
+    return std::pair(grid.rows, grid.columns);
+  };
+  EXPECT_EQ(sides(Split::columns, 6), std::pair(1, 6));
+  EXPECT_EQ(sides(Split::rows_all, 6), std::pair(6, 1));
+  EXPECT_EQ(sides(Split::grid, 6), std::pair(3, 2));
+  EXPECT_EQ(sides(Split::grid, 8), std::pair(4, 2));
+  EXPECT_EQ(sides(Split::grid, 16), std::pair(4, 4));
+  EXPECT_EQ(sides(Split::grid, 3), std::pair(3, 1));
+  const Grid grid = grid_of(Split::grid, 6);
+  EXPECT_EQ(grid.same_columns(3), (std::vector<int>{1, 3, 5}));
+  EXPECT_EQ(std::pair(grid.row_of(3), grid.column_of(3)), std::pair(1, 1));
 }
 
 TEST(Partition, ASplitIsReadFromItsName) {

@@ -1,0 +1,67 @@
+#include "multi/part_product.hpp"
+
+#include <utility>
+
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+CsrMatrix rows_of(const CsrMatrix& a, std::int64_t begin, std::int64_t end) {
+  const std::int64_t first = a.row_ptr[begin], last = a.row_ptr[end];
+  CsrMatrix out;
+  out.rows = end - begin;
+  out.cols = a.cols;
+  out.row_ptr.assign(a.row_ptr.begin() + begin, a.row_ptr.begin() + end + 1);
+  for (auto& at : out.row_ptr) at -= first;
+  out.col_idx.assign(a.col_idx.begin() + first, a.col_idx.begin() + last);
+  out.values.assign(a.values.begin() + first, a.values.begin() + last);
+  if (!a.values64.empty())
+    out.values64.assign(a.values64.begin() + first, a.values64.begin() + last);
+  return out;
+}
+
+}  // namespace
+
+PartProduct::PartProduct(const CsrMatrix& a, std::int64_t inner, Precision precision,
+                         const KernelChoice& choice, const Shape& shape, Device& device,
+                         StageTimer& stages)
+    : device_(device), inner_(inner < a.rows ? inner : 0) {
+  const auto prepare = [&](std::int64_t begin, std::int64_t end) {
+    auto rows = std::make_unique<Rows>(rows_of(a, begin, end), precision, device);
+    Problem problem{rows->a.operand(), shape, choice.options};
+    const Support support = check_support(*choice.kernel, problem, device.info());
+    if (!support.ok) throw Unsupported(support.reason);
+    rows->prepared = choice.kernel->prepare(problem.operand(), choice.options, device, stages);
+    rows->plan = rows->prepared->bind(shape, stages);
+    rows->plan->settle(stages);
+    return rows;
+  };
+  if (inner_ > 0) own_ = prepare(0, inner_);
+  rest_ = prepare(inner_, a.rows);
+}
+
+void PartProduct::launch(Exchange& exchange, const DenseView& b, const DenseView& c) {
+  if (!own_) {
+    exchange.launch();
+  } else {
+    exchange.begin();
+    multiply(*own_, 0, b, c);
+    exchange.end();
+  }
+  multiply(*rest_, inner_, b, c);
+}
+
+void PartProduct::multiply(Rows& rows, std::int64_t first, const DenseView& b, const DenseView& c) {
+  DenseView part = c;
+  part.data =
+      static_cast<char*>(c.data) + static_cast<std::size_t>(first * c.ld) * bytes_of(c.type);
+  part.rows = rows.a.csr().rows;
+  rows.plan->launch(b, part, device_.stream());
+}
+
+std::size_t PartProduct::device_bytes() const {
+  return rest_->plan->report().device_bytes + (own_ ? own_->plan->report().device_bytes : 0);
+}
+
+}  // namespace spmmbench
