@@ -26,9 +26,6 @@ struct ValuesOfB {
 // Enqueues: row i of the row-major `view` = row rows[i] of the larger B, as many columns of it,
 // zeros where that is -1; the padding is NaN. `rows` lies on the device, with a number for each row
 // of the view.
-void fill_rows(const DenseView& view, const std::int32_t* rows, const ValuesOfB& values,
-               Device& device);
-
 void cuda_fill_rows(const DenseView& view, const std::int32_t* rows, const ValuesOfB& values,
                     Device& device);
 

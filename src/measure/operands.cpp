@@ -10,7 +10,7 @@
 
 #include "core/dense_bytes.hpp"
 #include "core/greatest_magnitude.hpp"
-#include "gpu/rows_of_b.hpp"
+#include "measure/rows_of_b.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/reference.hpp"
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/row_lengths.hpp"
-#include "gpu/rows_of_b.hpp"
 #include "measure/case_checks.hpp"
 #include "measure/preparation.hpp"
+#include "measure/rows_of_b.hpp"
 #include "spmmbench/registry.hpp"
 #include "verify/bound.hpp"
 #include "verify/exact.hpp"

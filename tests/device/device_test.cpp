@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "devices.hpp"
-#include "gpu/rows_of_b.hpp"
+#include "measure/rows_of_b.hpp"
 #include "select/device_rates.hpp"
 #include "spmmbench/random.hpp"
 

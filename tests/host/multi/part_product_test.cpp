@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpu/backend.hpp"
-#include "gpu/rows_of_b.hpp"
+#include "measure/rows_of_b.hpp"
 #include "matrices.hpp"
 #include "multi/host_transport.hpp"
 #include "multi/part_product.hpp"

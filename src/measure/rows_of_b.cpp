@@ -1,4 +1,4 @@
-#include "gpu/rows_of_b.hpp"
+#include "measure/rows_of_b.hpp"
 
 #include <limits>
 
