@@ -70,9 +70,6 @@ void check(int result, const char* function) {
                     is_sticky(cuda));
 }
 
-// Nothing: see NcclTransport::fork.
-__global__ void order_kernel() {}
-
 // A warp copies a line at a time, so that its loads and stores are whole sectors.
 __global__ void pack_kernel(const uint4* from, const std::int32_t* lines, std::int64_t count,
                             std::int64_t words, uint4* packed) {
@@ -140,10 +137,6 @@ class NcclTransport final : public Transport {
   void fork() override {
     SPMMBENCH_CUDA(cudaEventRecord(forked_, stream()));
     SPMMBENCH_CUDA(cudaStreamWaitEvent(beside_, forked_));
-    // Behind an event, a kernel with programmatic stream serialization was seen to begin before a
-    // memset that lies before the event had ended. Behind a kernel without it, none does.
-    order_kernel<<<1, 1, 0, stream()>>>();
-    SPMMBENCH_CUDA_LAUNCHED();
     is_beside_ = true;
   }
   void join() override {

@@ -7,14 +7,15 @@
 namespace spmmbench {
 namespace {
 
-CsrMatrix rows_of(const CsrMatrix& a, std::int64_t begin, std::int64_t end) {
+CsrMatrix rows_of(const CsrMatrix& a, std::int64_t begin, std::int64_t end, const Range& columns) {
   const std::int64_t first = a.row_ptr[begin], last = a.row_ptr[end];
   CsrMatrix out;
   out.rows = end - begin;
-  out.cols = a.cols;
+  out.cols = columns.size();
   out.row_ptr.assign(a.row_ptr.begin() + begin, a.row_ptr.begin() + end + 1);
   for (auto& at : out.row_ptr) at -= first;
   out.col_idx.assign(a.col_idx.begin() + first, a.col_idx.begin() + last);
+  for (auto& column : out.col_idx) column -= static_cast<std::int32_t>(columns.begin);
   out.values.assign(a.values.begin() + first, a.values.begin() + last);
   if (!a.values64.empty())
     out.values64.assign(a.values64.begin() + first, a.values64.begin() + last);
@@ -23,12 +24,12 @@ CsrMatrix rows_of(const CsrMatrix& a, std::int64_t begin, std::int64_t end) {
 
 }  // namespace
 
-PartProduct::PartProduct(const CsrMatrix& a, std::int64_t inner, Precision precision,
-                         const KernelChoice& choice, const Shape& shape, Device& device,
-                         StageTimer& stages)
+PartProduct::PartProduct(const CsrMatrix& a, std::int64_t inner, const Range& own,
+                         Precision precision, const KernelChoice& choice, const Shape& shape,
+                         Device& device, StageTimer& stages)
     : device_(device), inner_(inner < a.rows ? inner : 0) {
-  const auto prepare = [&](std::int64_t begin, std::int64_t end) {
-    auto rows = std::make_unique<Rows>(rows_of(a, begin, end), precision, device);
+  const auto prepare = [&](std::int64_t begin, std::int64_t end, const Range& columns) {
+    auto rows = std::make_unique<Rows>(rows_of(a, begin, end, columns), precision, device);
     Problem problem{rows->a.operand(), shape, choice.options};
     const Support support = check_support(*choice.kernel, problem, device.info());
     if (!support.ok) throw Unsupported(support.reason);
@@ -37,8 +38,10 @@ PartProduct::PartProduct(const CsrMatrix& a, std::int64_t inner, Precision preci
     rows->plan->settle(stages);
     return rows;
   };
-  if (inner_ > 0) own_ = prepare(0, inner_);
-  rest_ = prepare(inner_, a.rows);
+  // A kernel may read rows of B that A does not refer to, for a product with zero: while others are
+  // sent, they must not be part of its B.
+  if (inner_ > 0) own_ = prepare(0, inner_, own);
+  rest_ = prepare(inner_, a.rows, {0, a.cols});
 }
 
 void PartProduct::launch(Exchange& exchange, const DenseView& b, const DenseView& c) {
@@ -46,7 +49,7 @@ void PartProduct::launch(Exchange& exchange, const DenseView& b, const DenseView
     exchange.launch();
   } else {
     exchange.begin();
-    multiply(*own_, 0, b, c);
+    multiply(*own_, 0, exchange.own(), c);
     exchange.end();
   }
   multiply(*rest_, inner_, b, c);

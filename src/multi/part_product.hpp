@@ -15,9 +15,9 @@ namespace spmmbench {
 
 class PartProduct {
  public:
-  // The first `inner` rows of `a` refer to the part's own rows of B alone. With 0 of them, and with
-  // all, the product waits for the whole gather. Throws what preparing throws.
-  PartProduct(const CsrMatrix& a, std::int64_t inner, Precision precision,
+  // The first `inner` rows of `a` refer to the part's own rows of B alone, `own`. With 0 of them,
+  // and with all, the product waits for the whole gather. Throws what preparing throws.
+  PartProduct(const CsrMatrix& a, std::int64_t inner, const Range& own, Precision precision,
               const KernelChoice& choice, const Shape& shape, Device& device, StageTimer& stages);
 
   // Enqueues the gather of `b` and its product.

@@ -181,6 +181,8 @@ Gather make_gather(const RowParts& parts, Way way, int part) {
   };
   for (int other = 0; other < parts.count(); ++other) {
     const Range& rows = parts.b[other];
+    while (way == Way::needed_rows && other == part && gather.original.size() % kOwnAlign != 0)
+      add(-1);
     const auto begin = static_cast<std::int64_t>(gather.original.size());
     if (way == Way::all_gather || other == part) {
       for (std::int64_t row = rows.begin; row < rows.end; ++row) add(row);

@@ -77,7 +77,10 @@ std::string_view to_string(Way way);
 inline constexpr double kNeededShare = 0.75;
 Way choose_way(Split split, const RowParts& parts);
 
-// How one part comes by the B that its kernel reads. Rows keep their order.
+// How one part comes by the B that its kernel reads. Rows keep their order. Where needed rows are
+// received, its own begin at a multiple of kOwnAlign: of 16 bytes each, they are aligned as the
+// memory of a Buffer is.
+inline constexpr std::int64_t kOwnAlign = 16;
 struct Gather {
   Way way = Way::none;
   std::int64_t rows = 0;  // of that B

@@ -182,9 +182,9 @@ std::unique_ptr<PartProduct> SplitA::overlap(const Request& request, const CaseI
   StageTimer stages;
   team_.alone([&] {
     try {
-      in_two = std::make_unique<PartProduct>(part_->csr(), rows_->inner[row_part_], precision_,
-                                             launched_in(row, *request.choice),
-                                             input.problem.shape(), team_.device(), stages);
+      in_two = std::make_unique<PartProduct>(
+          part_->csr(), rows_->inner[row_part_], gather_.own, precision_,
+          launched_in(row, *request.choice), input.problem.shape(), team_.device(), stages);
     } catch (const Unsupported&) {
     } catch (const OutOfMemory&) {
     }
@@ -300,7 +300,8 @@ void SplitA::test_exactly(const Request& request, const CaseInput& input, std::i
     device.synchronize();
     reference = make_reference(a, {}, view, device);
     StageTimer not_counted;
-    product.emplace(a, inner, precision_, choice, input.problem.shape(), device, not_counted);
+    product.emplace(a, inner, gather_.own, precision_, choice, input.problem.shape(), device,
+                    not_counted);
   });
   team_.at_once([&] {
     exchange.poison_received();

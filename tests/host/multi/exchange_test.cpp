@@ -38,9 +38,10 @@ std::string gather_on(int rank, const Grid& grid, const CsrMatrix& a, Way way,
   b.data = memory.data();
   auto* const values = memory.as<float>();
   const std::int64_t first_column = grid.column_of(rank) * kColumns;
-  for (std::int64_t row = gather.own.begin; row < gather.own.end; ++row)
+  for (std::int64_t row = 0; row < gather.rows; ++row)
     for (std::int64_t column = 0; column < kColumns; ++column)
-      values[row * b.ld + column] = value_of(gather.original[row], first_column + column);
+      if (gather.own.has(row) || gather.original[row] < 0)
+        values[row * b.ld + column] = value_of(gather.original[row], first_column + column);
   Exchange exchange(gather, grid.same_columns(rank), ranks, b, *device, *transport);
   for (int round = 0; round < 2; ++round) {
     exchange.poison_received();

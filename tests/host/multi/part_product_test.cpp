@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,7 +18,7 @@
 namespace spmmbench {
 namespace {
 
-// Multiplies by fp32 sums. It refuses more than `most_rows` rows of A.
+// Multiplies by fp32 sums. As others do, it begins a row with row 0 of B times 0. It refuses more than `most_rows` rows of A.
 class PlainKernel final : public Kernel {
  public:
   explicit PlainKernel(std::int64_t most_rows = 1000) : most_rows_(most_rows) {
@@ -41,7 +42,7 @@ class PlainKernel final : public Kernel {
     void launch(const DenseView& b, const DenseView& c, Stream) override {
       for (std::int64_t row = 0; row < a_.rows; ++row)
         for (std::int64_t column = 0; column < b.cols; ++column) {
-          float sum = 0;
+          float sum = 0 * static_cast<const float*>(b.data)[column];
           for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e)
             sum += a_.values[e] * static_cast<const float*>(b.data)[a_.col_idx[e] * b.ld + column];
           static_cast<float*>(c.data)[row * c.ld + column] = sum;
@@ -71,13 +72,48 @@ class PlainKernel final : public Kernel {
   std::int64_t most_rows_;
 };
 
+// What runs beside the product comes after it here, as late as it may.
+class LateTransport final : public Transport {
+ public:
+  explicit LateTransport(Transport& transport) : transport_(transport) {}
+
+  void all_gather(void* all, std::size_t part_bytes) override {
+    enqueue([=, this] { transport_.all_gather(all, part_bytes); });
+  }
+  void all_to_all(const std::vector<Block>& send, const std::vector<Block>& receive) override {
+    enqueue([=, this] { transport_.all_to_all(send, receive); });
+  }
+  void pack(const void* from, const std::int32_t* lines, std::int64_t count, std::size_t line_bytes,
+            void* packed) override {
+    enqueue([=, this] { transport_.pack(from, lines, count, line_bytes, packed); });
+  }
+  void fork() override { is_beside_ = true; }
+  void join() override {
+    is_beside_ = false;
+    for (const auto& work : beside_) work();
+    beside_.clear();
+  }
+  void align() override {}
+
+ private:
+  void enqueue(const std::function<void()>& work) {
+    if (is_beside_) beside_.push_back(work);
+    else work();
+  }
+
+  Transport& transport_;
+  std::vector<std::function<void()>> beside_;
+  bool is_beside_ = false;
+};
+
 constexpr std::int64_t kWidth = 5;
 constexpr Shape kShape = {.n = kWidth};
 
 // Says in a line what a rank has that is not its C.
 std::string multiply_on(int rank, int ranks, const CsrMatrix& a, const std::string& meeting) {
   Group group({rank, ranks, rank, meeting}, 60);
-  const auto transport = open_host_transport(group);
+  const auto at_once = open_host_transport(group);
+  LateTransport transport(*at_once);
   const auto device = open_host_device();
   const RowParts parts = split_rows(a, balanced_rows(a, ranks));
   const Gather gather = make_gather(parts, Way::needed_rows, rank);
@@ -90,13 +126,13 @@ std::string multiply_on(int rank, int ranks, const CsrMatrix& a, const std::stri
   c.data = c_memory.data();
   const ValuesOfB values = {.seed = 7, .precision = Precision::fp32};
   fill_rows(b, gather.original.data(), values, *device);
-  Exchange exchange(gather, Grid{ranks, 1}.same_columns(rank), ranks, b, *device, *transport);
+  Exchange exchange(gather, Grid{ranks, 1}.same_columns(rank), ranks, b, *device, transport);
   exchange.poison_received();
 
   const PlainKernel kernel;
   StageTimer stages;
-  PartProduct product(part, parts.inner[rank], Precision::fp32, {&kernel, {}}, kShape, *device,
-                      stages);
+  PartProduct product(part, parts.inner[rank], gather.own, Precision::fp32, {&kernel, {}}, kShape,
+                      *device, stages);
   product.launch(exchange, b, c);
   for (std::int64_t row = 0; row < part.rows; ++row)
     for (std::int64_t column = 0; column < kWidth; ++column) {
@@ -137,9 +173,11 @@ TEST(PartProduct, ARefusalOfSomeRowsIsOneOfTheProduct) {
   const PlainKernel kernel(3);
   StageTimer stages;
   const CsrMatrix a = testing::random_matrix(6, 6, 2, 1, 3);
-  EXPECT_THROW(PartProduct(a, 2, Precision::fp32, {&kernel, {}}, kShape, *device, stages),
+  const Range all = {0, a.cols};
+  EXPECT_THROW(PartProduct(a, 2, all, Precision::fp32, {&kernel, {}}, kShape, *device, stages),
                Unsupported);
-  EXPECT_NO_THROW(PartProduct(a, 3, Precision::fp32, {&kernel, {}}, kShape, *device, stages));
+  EXPECT_NO_THROW(
+      PartProduct(a, 3, all, Precision::fp32, {&kernel, {}}, kShape, *device, stages));
 }
 
 }  // namespace

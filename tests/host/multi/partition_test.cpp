@@ -90,6 +90,7 @@ TEST(Partition, WhatOneSendsIsWhatTheOtherReceives) {
   std::vector<Gather> gathers;
   for (int part = 0; part < 4; ++part)
     gathers.push_back(make_gather(parts, Way::needed_rows, part));
+  for (const Gather& gather : gathers) EXPECT_EQ(gather.own.begin % kOwnAlign, 0);
   std::int64_t most_received = 0, most_sent = 0;
   for (int to = 0; to < 4; ++to) {
     for (int from = 0; from < 4; ++from) {
