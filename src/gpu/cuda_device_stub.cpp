@@ -1,9 +1,10 @@
-// The functions of gpu/backend.hpp, gpu/nccl.hpp, gpu/rates.hpp and gpu/rows_of_b.hpp in a build
-// without CUDA.
+// The functions of gpu/backend.hpp, gpu/nccl.hpp, gpu/peer_memory.hpp, gpu/rates.hpp and
+// gpu/rows_of_b.hpp in a build without CUDA.
 
 #include "gpu/backend.hpp"
 #include "gpu/nccl.hpp"
 #include "gpu/ordered_device.hpp"
+#include "gpu/peer_memory.hpp"
 #include "gpu/rates.hpp"
 #include "gpu/rows_of_b.hpp"
 
@@ -53,6 +54,13 @@ double measure_dense(Device&) { throw DeviceError("built without CUDA", false); 
 std::string why_no_nccl() { return "built without CUDA"; }
 std::string new_nccl_id() { throw DeviceError("built without CUDA", false); }
 std::unique_ptr<Transport> open_nccl(const std::string&, int, int, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+std::unique_ptr<PeerMemory> open_cuda_peer_memory(Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+void cuda_meet(void*, std::size_t, int, int, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 

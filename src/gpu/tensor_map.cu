@@ -6,26 +6,14 @@
 
 #include <array>
 
-#include "gpu/cuda_check.hpp"
+#include "gpu/driver_function.hpp"
 
 namespace spmmbench {
 namespace {
 
 PFN_cuTensorMapEncodeTiled_v12000 encoder() {
-  static const auto function = [] {
-    void* symbol = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-    const char* const name = "cuTensorMapEncodeTiled";
-#if CUDART_VERSION >= 12050
-    SPMMBENCH_CUDA(
-        cudaGetDriverEntryPointByVersion(name, &symbol, 12000, cudaEnableDefault, &found));
-#else  // the same, of the version of the runtime
-    SPMMBENCH_CUDA(cudaGetDriverEntryPoint(name, &symbol, cudaEnableDefault, &found));
-#endif
-    if (found != cudaDriverEntryPointSuccess)
-      throw DeviceError("the CUDA driver has no cuTensorMapEncodeTiled", false);
-    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(symbol);
-  }();
+  static const auto function =
+      driver_function<PFN_cuTensorMapEncodeTiled_v12000>("cuTensorMapEncodeTiled");
   return function;
 }
 

@@ -7,6 +7,7 @@
 
 #include "gpu/transport.hpp"
 #include "multi/partition.hpp"
+#include "multi/peer_rows.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench {
@@ -14,14 +15,16 @@ namespace spmmbench {
 class Exchange {
  public:
   // `b` is the row-major B of the part's kernel, in which the part's own rows lie where the gather
-  // says. `ranks`: of each part; all_ranks: how many there are, of other columns too. `gather`,
-  // device and transport outlive this object. Throws Unsupported where rows of B are not of whole
-  // 16 bytes on a GPU.
+  // says. `ranks`: of each part; all_ranks: how many there are, of other columns too. `peer`: where
+  // rows of others are read where they lie, the B of all. Everything that is referred to outlives
+  // this object. Throws Unsupported where rows of B are not of whole 16 bytes on a GPU.
   Exchange(const Gather& gather, const std::vector<int>& ranks, int all_ranks, const DenseView& b,
-           Device& device, Transport& transport);
+           Device& device, Transport& transport, PeerRows* peer = nullptr);
 
   void launch();  // enqueues; `b` then has all rows
-  void begin();   // the same, beside what comes to the device's stream until end()
+  // Enqueues reading the rows that are read where they lie, once, and nothing else.
+  void read_in_place();
+  void begin();  // the same, beside what comes to the device's stream until end()
   void end();
   void poison_received();  // every row that others send becomes NaN
 
@@ -29,9 +32,11 @@ class Exchange {
   double bytes_received() const {
     return static_cast<double>(gather_.rows_received() * line_bytes_);
   }
-  DenseView own() const;  // the part's own rows in `b`
+  const DenseView& b() const { return b_; }  // what the kernel reads
+  DenseView own() const;                     // the part's own rows in it
 
  private:
+  void pack(const void* from);
   char* line(std::int64_t row) const { return static_cast<char*>(b_.data) + row * line_bytes_; }
 
   const Gather& gather_;
@@ -39,7 +44,8 @@ class Exchange {
   std::int64_t line_bytes_;
   Device& device_;
   Transport& transport_;
-  Buffer lines_, packed_;              // of all that is sent, by part
+  PeerRows* peer_;
+  Buffer lines_, packed_;              // of all that is sent, by part, or read in place
   std::vector<Block> send_, receive_;  // by rank; empty where NCCL's all-gather serves
 };
 

@@ -47,8 +47,8 @@ double pays_from_us(const Gathering& gathering, int gpus) {
   return std::min(alternating, overlapped);
 }
 
-double bound_of_part_us(double memory_us, double received_bytes, const Link& link) {
-  return std::max(memory_us, received_bytes / link.bytes_per_us());
+double pays_from_us_in_place(double meet_us, double read_us, int gpus) {
+  return std::max(meet_us / (1 - 1.0 / gpus), meet_us + read_us);
 }
 
 }  // namespace spmmbench

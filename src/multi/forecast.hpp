@@ -43,8 +43,8 @@ double overlapped_us(double product_us, const Gathering& gathering);
 // and no overlap, this is f K N s / W: s bytes an element, W bytes a second.
 double pays_from_us(const Gathering& gathering, int gpus);
 
-// The least time of a part: its bytes over the memory's rate, and over the link's what it receives,
-// at the same time.
-double bound_of_part_us(double memory_us, double received_bytes, const Link& link);
+// The same where the product reads rows of others where they lie: `meet_us` after it was enqueued,
+// for `read_us` at the least.
+double pays_from_us_in_place(double meet_us, double read_us, int gpus);
 
 }  // namespace spmmbench

@@ -12,8 +12,8 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::array kSplits = {Split::columns, Split::rows, Split::rows_all, Split::rows_needed,
-                                Split::grid};
+constexpr std::array kSplits = {Split::columns,     Split::rows, Split::rows_all,
+                                Split::rows_needed, Split::peer, Split::grid};
 
 std::vector<bool> referenced_by(const CsrMatrix& a, const Range& rows) {
   std::vector<bool> referenced(a.cols, false);
@@ -42,6 +42,7 @@ std::string_view to_string(Split split) {
     case Split::rows: return "rows";
     case Split::rows_all: return "rows_all";
     case Split::rows_needed: return "rows_needed";
+    case Split::peer: return "peer";
     case Split::grid: return "grid";
   }
   return {};
@@ -54,7 +55,13 @@ Split parse_split(std::string_view text) {
 }
 
 std::string_view to_string(Way way) {
-  return way == Way::none ? "none" : way == Way::all_gather ? "all_gather" : "needed_rows";
+  switch (way) {
+    case Way::none: return "none";
+    case Way::all_gather: return "all_gather";
+    case Way::needed_rows: return "needed_rows";
+    case Way::peer: return "peer";
+  }
+  return {};
 }
 
 std::vector<int> Grid::same_columns(int rank) const {
@@ -152,6 +159,7 @@ Moved most_moved_by_needed(const RowParts& parts) {
 Way choose_way(Split split, const RowParts& parts) {
   if (split == Split::rows_all) return Way::all_gather;
   if (split == Split::rows_needed) return Way::needed_rows;
+  if (split == Split::peer) return Way::peer;
   const Moved all = most_moved_by_all(parts), needed = most_moved_by_needed(parts);
   const auto most = static_cast<double>(std::max(needed.received, needed.sent));
   return most < kNeededShare * static_cast<double>(all.received) ? Way::needed_rows
@@ -159,7 +167,7 @@ Way choose_way(Split split, const RowParts& parts) {
 }
 
 std::int64_t Gather::rows_received() const {
-  std::int64_t sum = 0;
+  auto sum = static_cast<std::int64_t>(in_place.size());
   for (const Range& range : from) sum += range.size();
   return sum;
 }
@@ -176,6 +184,14 @@ Gather make_gather(const RowParts& parts, Way way, int part) {
   gather.way = way;
   gather.from.resize(parts.count());
   gather.to.resize(parts.count());
+  if (way == Way::peer) {
+    gather.rows = parts.b.back().end;
+    gather.own = parts.b[part];
+    gather.in_place = parts.needed[part];
+    gather.original.resize(gather.rows);
+    std::iota(gather.original.begin(), gather.original.end(), 0);
+    return gather;
+  }
   const auto add = [&](std::int64_t row) {
     gather.original.push_back(static_cast<std::int32_t>(row));
   };
@@ -200,6 +216,26 @@ Gather make_gather(const RowParts& parts, Way way, int part) {
   }
   gather.rows = static_cast<std::int64_t>(gather.original.size());
   return gather;
+}
+
+Pages make_pages(const std::vector<Range>& b, std::size_t line_bytes, std::size_t page_bytes) {
+  constexpr std::size_t kAlign = 256;  // bytes, as of a Buffer
+  const auto past = [&](const Range& rows) {
+    return static_cast<std::size_t>(rows.end) * line_bytes;
+  };
+  Pages pages;
+  const std::size_t in_last_page = past(b.front()) % page_bytes;
+  if (in_last_page > 0) pages.lead = (page_bytes - in_last_page) / kAlign * kAlign;
+  std::size_t begin = 0;
+  for (const Range& rows : b) {
+    const bool is_last = &rows == &b.back();
+    const std::size_t round_up = is_last ? page_bytes - 1 : page_bytes / 2;
+    const std::size_t end = (pages.lead + past(rows) + round_up) / page_bytes * page_bytes;
+    if (end <= begin) throw Unsupported("B is too small: a GPU would have no page of it");
+    pages.bytes.push_back(end - begin);
+    begin = end;
+  }
+  return pages;
 }
 
 CsrMatrix part_of_a(const CsrMatrix& a, const RowParts& parts, const Gather& gather, int part) {

@@ -12,9 +12,10 @@
 namespace spmmbench {
 
 // `columns`: B and C by columns, A on every GPU. `rows` and those after it: A, B and C by rows, and
-// what a part lacks of B is gathered. `grid`: by rows, and B and C by columns too.
-enum class Split { columns, rows, rows_all, rows_needed, grid };
-inline constexpr const char* kSplitNames = "columns, rows, rows_all, rows_needed or grid";
+// what a part lacks of B is gathered; with `peer` the kernel reads it where it lies. `grid`: by
+// rows, and B and C by columns too.
+enum class Split { columns, rows, rows_all, rows_needed, peer, grid };
+inline constexpr const char* kSplitNames = "columns, rows, rows_all, rows_needed, peer or grid";
 std::string_view to_string(Split split);
 Split parse_split(std::string_view text);  // throws Error
 
@@ -70,7 +71,7 @@ struct Moved {
 Moved most_moved_by_all(const RowParts& parts);
 Moved most_moved_by_needed(const RowParts& parts);
 
-enum class Way { none, all_gather, needed_rows };
+enum class Way { none, all_gather, needed_rows, peer };
 std::string_view to_string(Way way);
 // Rows that are needed must be packed, and each pair of GPUs exchanges its own number of them: this
 // pays where less than kNeededShare of all rows move.
@@ -89,6 +90,7 @@ struct Gather {
   // it is sent.
   std::vector<Range> from;
   std::vector<std::vector<std::int32_t>> to;
+  std::vector<std::int32_t> in_place;  // rows of others that are read where they lie; none is sent
   // Row of B by row of the gathered B; -1 for what only makes parts equally large.
   std::vector<std::int32_t> original;
 
@@ -96,6 +98,15 @@ struct Gather {
   std::int64_t rows_sent() const;
 };
 Gather make_gather(const RowParts& parts, Way way, int part);
+
+// Row-major B in pages of memory, each on the GPU of one part.
+struct Pages {
+  std::size_t lead = 0;            // bytes before the first row; a multiple of 256
+  std::vector<std::size_t> bytes;  // of each part's pages
+};
+// The first part ends at the end of a page, give or take a row, and others at the nearest to it.
+// Throws Unsupported where a part would have no page.
+Pages make_pages(const std::vector<Range>& b, std::size_t line_bytes, std::size_t page_bytes);
 
 // The part's rows of A, with columns of the gathered B.
 CsrMatrix part_of_a(const CsrMatrix& a, const RowParts& parts, const Gather& gather, int part);

@@ -182,15 +182,15 @@ std::unique_ptr<PartProduct> SplitA::overlap(const Request& request, const CaseI
   StageTimer stages;
   team_.alone([&] {
     try {
-      in_two = std::make_unique<PartProduct>(
-          part_->csr(), rows_->inner[row_part_], gather_.own, precision_,
-          launched_in(row, *request.choice), input.problem.shape(), team_.device(), stages);
+      in_two = std::make_unique<PartProduct>(part_->csr(), rows_->inner[row_part_], gather_.own,
+                                             precision_, launched_in(row, *request.choice),
+                                             input.problem.shape(), team_.device(), stages);
     } catch (const Unsupported&) {
     } catch (const OutOfMemory&) {
     }
   });
   if (team_.most(in_two ? 0 : 1) > 0) return nullptr;
-  const auto beside = [&] { in_two->launch(exchange, input.operands->b, input.operands->c); };
+  const auto beside = [&] { in_two->launch(exchange, exchange.b(), input.operands->c); };
   const SampleLimits few = {.noise = 0.02, .min_samples = 3, .max_samples = 5, .max_seconds = 0.1};
   if (team_.time_hot(beside, few).median_us >= team_.time_hot(alternating, few).median_us)
     return nullptr;
@@ -201,15 +201,19 @@ std::unique_ptr<PartProduct> SplitA::overlap(const Request& request, const CaseI
 void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow& row) {
   const CaseInput& input = part.input();
   Device& device = team_.device();
+  const int ranks = team_.group().ranks();
   SplitProduct& split = *row.split;
   std::unique_ptr<Plan> plan;
+  std::optional<PeerRows> peer;
   std::optional<Exchange> exchange;
   const double hot_us = row.hot->median_us;
   row.hot = row.cold = std::nullopt;  // they were those of the part alone
+  if (gather_.way == Way::peer) peer.emplace(team_, rows_->b, input.operands->b);
   team_.alone([&] {
     plan = part.bind();
-    exchange.emplace(gather_, grid_.same_columns(team_.group().rank()), team_.group().ranks(),
-                     input.operands->b, device, team_.transport());
+    exchange.emplace(gather_, grid_.same_columns(team_.group().rank()), ranks, input.operands->b,
+                     device, team_.transport(), peer ? &*peer : nullptr);
+    if (peer) fill_own(request, *exchange);
   });
 
   const bool in_one_call = gather_.way == Way::all_gather && grid_.columns == 1;
@@ -221,32 +225,43 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
   split.link_gb_per_s = link.bytes_per_us() / 1e3;
   split.link_latency_us = link.latency_us();
   split.received_share = received_share();
-  double transfer_us = link.us(split.received_bytes);
+  const auto time_of = [&](const std::function<void()>& launch) {
+    return team_.time_hot(launch, request.limits).median_us;
+  };
+  double meet_us = 0, link_us = link.us(split.received_bytes);
+  if (peer) {
+    meet_us = time_of([&] { exchange->launch(); });
+    split.transfer_us = time_of([&] {
+      exchange->launch();
+      exchange->read_in_place();
+    });
+    link_us = std::max(0.0, split.transfer_us - meet_us);
+  } else if (gather_.way != Way::none) {
+    split.transfer_us = time_of([&] { exchange->launch(); });
+  }
+  double transfer_us = link_us;
   if (gather_.way == Way::needed_rows)  // packing reads and writes what is sent
     transfer_us += 2 * split.sent_bytes / device.copy_bytes_per_second() * 1e6;
   const Gathering gathering = {
       .us = transfer_us, .inner_share = gather_.way == Way::needed_rows ? inner_share() : 0.0};
-  split.pays_from_us = pays_from_us(gathering, team_.group().ranks());
+  split.pays_from_us =
+      peer ? pays_from_us_in_place(meet_us, link_us, ranks) : pays_from_us(gathering, ranks);
   if (split.one_gpu_us) split.should_pay = *split.one_gpu_us > split.pays_from_us;
 
   const std::function<void()> alternating = [&] {
     exchange->launch();
-    plan->launch(input.operands->b, input.operands->c, device.stream());
+    plan->launch(exchange->b(), input.operands->c, device.stream());
   };
   std::unique_ptr<PartProduct> in_two;
   if (overlapped_us(split.product_us, gathering) <
       one_after_another_us(split.product_us, gathering))
     in_two = overlap(request, input, *exchange, alternating, row);
   const std::function<void()> both =
-      in_two ? [&] { in_two->launch(*exchange, input.operands->b, input.operands->c); }
-             : alternating;
+      in_two ? [&] { in_two->launch(*exchange, exchange->b(), input.operands->c); } : alternating;
   TogetherChecks checks(team_, input, *exchange, both);
   checks.check(row, "together");
   const std::int64_t inner = in_two ? rows_->inner[row_part_] : 0;
   if (gather_.way != Way::none) test_exactly(request, input, inner, *exchange, row);
-  split.transfer_us = gather_.way == Way::none
-                          ? 0
-                          : team_.time_hot([&] { exchange->launch(); }, request.limits).median_us;
   row.hot = team_.time_hot(both, request.limits);
   row.cold = team_.time_cold(both, request.limits);
   checks.check(row, "after the timed launches");
@@ -264,11 +279,19 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
   double bytes = 0;
   for (const double of_part : team_.group().exchange(input.compulsory_bytes)) bytes += of_part;
   row.compulsory_bytes = bytes;
-  row.bound_us = team_.most(bound_of_part_us(input.bound_us, exchange->bytes_received(), link));
+  row.bound_us = std::max(team_.most(input.bound_us), link_us);
   row.of_bound = *row.bound_us / row.hot->median_us;
   row.gflops = 2.0 * static_cast<double>(whole_.nnz()) * static_cast<double>(request.shape.n) /
                row.hot->median_us / 1e3;
   if (split.one_gpu_us) split.pays = row.hot->median_us < *split.one_gpu_us;
+}
+
+void SplitA::fill_own(const Request& request, Exchange& exchange) {
+  Device& device = team_.device();
+  const Buffer original = device.upload(gather_.original);
+  fill_rows(exchange.own(), original.as<std::int32_t>() + gather_.own.begin,
+            {.seed = stream_seed(request.seed, kStreamB), .precision = precision_}, device);
+  device.synchronize();
 }
 
 // The exact test of the whole product: every rank has its part of one A and one B with values for
@@ -306,18 +329,21 @@ void SplitA::test_exactly(const Request& request, const CaseInput& input, std::i
   team_.at_once([&] {
     exchange.poison_received();
     poison(input.operands->c, choice.kernel->info(), device);
-    product->launch(exchange, input.operands->b, input.operands->c);
+    product->launch(exchange, exchange.b(), input.operands->c);
     device.synchronize();
   });
   team_.alone([&] {
     const Verdict verdict = reference->check_equal(input.operands->c);
-    input.operands->fill_b();
     if (verdict.ok) return;
     row.exact->passed = false;
     throw CaseEnded(Status::wrong,
                     fmt::format("together: exact test: C({}, {}) of this part differs from the "
                                 "reference",
                                 verdict.worst_row, verdict.worst_col));
+  });
+  team_.alone([&] {  // when no rank reads the rows of another
+    if (gather_.way == Way::peer) fill_own(request, exchange);
+    else input.operands->fill_b();
   });
 }
 

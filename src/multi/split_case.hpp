@@ -44,6 +44,8 @@ class SplitA {
   std::unique_ptr<PartProduct> overlap(const Request& request, const CaseInput& input,
                                        Exchange& exchange, const std::function<void()>& alternating,
                                        ResultRow& row);
+  // The part's own rows of the B that is gathered.
+  void fill_own(const Request& request, Exchange& exchange);
   void test_exactly(const Request& request, const CaseInput& input, std::int64_t inner,
                     Exchange& exchange, ResultRow& row);
 

@@ -184,7 +184,8 @@ const FieldTable<SplitProduct>& split_fields() {
   static const FieldTable<S> table = {
       field("name", &S::name, "as asked for", kNotEmpty).csv("split"),
       field("gpus", &S::gpus, "", kAtLeastOne),
-      field("way", &S::way, "of gathering B", {{"enum", {"none", "all_gather", "needed_rows"}}}),
+      field("way", &S::way, "of gathering B",
+            {{"enum", {"none", "all_gather", "needed_rows", "peer"}}}),
       field("received_share", &S::received_share,
             "of the rows of B that other GPUs have, those that one receives"),
       field("sent_bytes", &S::sent_bytes, "in a product, by the GPU that sends most"),

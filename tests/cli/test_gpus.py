@@ -25,7 +25,7 @@ class GpusTest(CliCase):
 
     def test_every_split_is_right_on_two_to_four_ranks(self):
         for gpus, split, way in ((2, "columns", "none"), (3, "rows", "all_gather"), (4, "rows_needed", "needed_rows"),
-                                  (4, "grid", "all_gather")):
+                                  (2, "peer", "peer"), (4, "grid", "all_gather")):
             rows, result = self.rows(SQUARE, WIDE, "-n", "8", "--precision", "fp16,fp64", "--gpus", gpus, "--split", split)
             self.assertEqual(len(rows), 4)
             for row in rows:
@@ -43,14 +43,15 @@ class GpusTest(CliCase):
     def test_what_cannot_be_split_is_skipped_with_its_reason(self):
         for args, reason in ((("-n", "1", "--split", "columns"), "fewer columns than there are parts of it"),
                              (("-n", "8", "--split", "grid"), "2 GPUs make no grid"),
-                             (("-n", "8", "--split", "rows", "--b-layout", "col"), "is row-major")):
+                             (("-n", "8", "--split", "rows", "--b-layout", "col"), "is row-major"),
+                             (("-n", "8", "--split", "peer", "--b-layout", "col"), "is row-major")):
             rows, _ = self.rows(SQUARE, "--gpus", 2, *args, code=4)
             self.assertEqual(rows[0]["status"], "skipped")
             self.assertIn(reason, rows[0]["reason"])
 
     def test_options_that_do_not_go_together_are_refused(self):
         for args, text in ((("--split", "rows"), "--split: expected --gpus of at least 2"),
-                           (("--gpus", "2", "--split", "row"), "expected columns, rows, rows_all, rows_needed or grid"),
+                           (("--gpus", "2", "--split", "row"), "expected columns, rows, rows_all, rows_needed, peer or grid"),
                            (("--gpus", "2", "--isolate"), "--isolate: not with --gpus of more than 1"),
                            (("--gpus", "0"), "--gpus: expected at least 1")):
             self.assert_one_line(self.run_cpu(SQUARE, *args), 1, text)

@@ -58,10 +58,11 @@ TEST(Forecast, ASplitPaysFromTheTimeAtWhichItsFasterWayTakesAsLongAsOneGpu) {
   EXPECT_EQ(pays_from_us({}, 2), 0);
 }
 
-TEST(Forecast, TheBoundOfAPartIsTheLongerOfItsMemoryAndItsLink) {
-  const Link link({{0, 60}, {1000, 70}});
-  EXPECT_EQ(bound_of_part_us(30, 1000, link), 30);
-  EXPECT_EQ(bound_of_part_us(5, 1000, link), 10);
+TEST(Forecast, RowsThatAreReadInPlaceHideBehindTheProduct) {
+  constexpr double kMeetUs = 4;
+  EXPECT_EQ(pays_from_us_in_place(kMeetUs, 1, 2), 8);
+  EXPECT_EQ(pays_from_us_in_place(kMeetUs, 100, 2), 104);
+  EXPECT_EQ(pays_from_us_in_place(kMeetUs, 100, 1024), 104);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "gpu/backend.hpp"
-#include "measure/rows_of_b.hpp"
 #include "matrices.hpp"
+#include "measure/rows_of_b.hpp"
 #include "multi/host_transport.hpp"
 #include "multi/part_product.hpp"
 #include "process/temporary_folder.hpp"
@@ -18,7 +18,8 @@
 namespace spmmbench {
 namespace {
 
-// Multiplies by fp32 sums. As others do, it begins a row with row 0 of B times 0. It refuses more than `most_rows` rows of A.
+// Multiplies by fp32 sums. As others do, it begins a row with row 0 of B times 0. It refuses more
+// than `most_rows` rows of A.
 class PlainKernel final : public Kernel {
  public:
   explicit PlainKernel(std::int64_t most_rows = 1000) : most_rows_(most_rows) {
@@ -176,8 +177,7 @@ TEST(PartProduct, ARefusalOfSomeRowsIsOneOfTheProduct) {
   const Range all = {0, a.cols};
   EXPECT_THROW(PartProduct(a, 2, all, Precision::fp32, {&kernel, {}}, kShape, *device, stages),
                Unsupported);
-  EXPECT_NO_THROW(
-      PartProduct(a, 3, all, Precision::fp32, {&kernel, {}}, kShape, *device, stages));
+  EXPECT_NO_THROW(PartProduct(a, 3, all, Precision::fp32, {&kernel, {}}, kShape, *device, stages));
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST(Partition, PartsPutTogetherAreTheMatrix) {
   for (const CsrMatrix& a :
        {four_rows(), random_matrix(60, 60, 9, 1, 3), random_matrix(40, 70, 5, 0, 4)})
     for (const int count : {1, 2, 3, 4})
-      for (const Way way : {Way::all_gather, Way::needed_rows}) {
+      for (const Way way : {Way::all_gather, Way::needed_rows, Way::peer}) {
         const RowParts parts = split(a, count);
         const auto entries = joined(a, parts, way);
         ASSERT_EQ(static_cast<std::int64_t>(entries.size()), a.nnz());
@@ -167,6 +167,31 @@ TEST(Partition, AGridIsNearASquareAndHasMorePartsByRows) {
   const Grid grid = grid_of(Split::grid, 6);
   EXPECT_EQ(grid.same_columns(3), (std::vector<int>{1, 3, 5}));
   EXPECT_EQ(std::pair(grid.row_of(3), grid.column_of(3)), std::pair(1, 1));
+}
+
+TEST(Partition, PagesEndWhereThePartsDoOrNear) {
+  const Pages two = make_pages({{0, 10}, {10, 40}}, 256, 4096);
+  EXPECT_EQ(two.lead, 4096 - 10 * 256U);
+  EXPECT_EQ(two.bytes, (std::vector<std::size_t>{4096, 8192}));
+  const Pages three = make_pages({{0, 16}, {16, 50}, {50, 64}}, 256, 4096);
+  EXPECT_EQ(three.lead, 0U);
+  EXPECT_EQ(three.bytes, (std::vector<std::size_t>{4096, 8192, 4096}));
+  // Rows of 48 bytes do not end at multiples of 256.
+  const Pages narrow = make_pages({{0, 1}, {1, 20}}, 48, 4096);
+  EXPECT_EQ(narrow.lead, 3840U);
+  EXPECT_EQ(narrow.bytes, (std::vector<std::size_t>{4096, 4096}));
+  EXPECT_THROW(make_pages({{0, 10}, {10, 11}, {11, 12}}, 256, 4096), Unsupported);
+}
+
+TEST(Partition, APartReadsRowsOfOthersWhereTheyLie) {
+  const CsrMatrix a = random_matrix(80, 80, 12, 1, 5);
+  const RowParts parts = split(a, 3);
+  const Gather gather = make_gather(parts, Way::peer, 1);
+  EXPECT_EQ(gather.rows, 80);
+  EXPECT_EQ(gather.own, parts.b[1]);
+  EXPECT_EQ(gather.rows_received(), static_cast<std::int64_t>(parts.needed[1].size()));
+  EXPECT_EQ(gather.in_place, parts.needed[1]);
+  EXPECT_EQ(gather.rows_sent(), 0);
 }
 
 TEST(Partition, ASplitIsReadFromItsName) {

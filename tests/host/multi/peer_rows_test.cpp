@@ -1,0 +1,64 @@
+// Rows of B that ranks read where they lie; ranks are threads here, on the host.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/backend.hpp"
+#include "multi/peer_rows.hpp"
+#include "process/temporary_folder.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::int64_t kRows = 3000, kColumns = 16;
+
+float value_at(std::int64_t row, std::int64_t column, int round) {
+  return static_cast<float>(row * kColumns + column + round);
+}
+
+// Says in a line what a rank reads that is not B.
+std::string read_on(int rank, const std::vector<Range>& ranges, const std::string& meeting) {
+  Group group({rank, static_cast<int>(ranges.size()), rank, meeting}, 60);
+  const auto device = open_host_device();
+  Team team(group, *device);
+  const DenseView like = make_b_view(kRows, kColumns, Layout::row_major, ElementType::f32);
+  PeerRows rows(team, ranges, like);
+  auto* const b = static_cast<float*>(rows.b().data);
+  for (int round = 0; round < 2; ++round) {
+    for (std::int64_t row = ranges[rank].begin; row < ranges[rank].end; ++row)
+      for (std::int64_t column = 0; column < kColumns; ++column)
+        b[row * like.ld + column] = value_at(row, column, round);
+    rows.meet();
+    for (std::int64_t row = 0; row < kRows; ++row)
+      for (std::int64_t column = 0; column < kColumns; ++column)
+        if (b[row * like.ld + column] != value_at(row, column, round))
+          return "row " + std::to_string(row) + " is another";
+    rows.meet();
+  }
+  return {};
+}
+
+TEST(PeerRows, EveryRankReadsTheRowsOfAll) {
+  for (const int ranks : {2, 3, 5}) {
+    const TemporaryFolder folder;
+    std::vector<std::string> faults(ranks);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([&, rank] {
+        try {
+          faults[rank] = read_on(rank, equal_ranges(kRows, ranks), folder.file("meeting"));
+        } catch (const std::exception& error) {
+          faults[rank] = error.what();
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(faults, std::vector<std::string>(ranks));
+  }
+}
+
+}  // namespace
+}  // namespace spmmbench
