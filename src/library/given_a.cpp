@@ -54,10 +54,9 @@ GivenA::GivenA(const spmmbench_csr& given, Precision precision, std::uint64_t fl
   const bool on_gpu = device.info().kind == DeviceKind::cuda;
   if (on_gpu && given.memory == SPMMBENCH_CUDA) {
     const auto timed = stages.scope(transposed ? "transpose" : "check");
-    const GivenCsr arrays =
-        given_arrays(given, precision, (flags & SPMMBENCH_UNCHECKED) == 0);
-    keep_on_device((transposed ? read_transposed_on_device : read_csr_on_device)(arrays, precision,
-                                                                                 device));
+    const GivenCsr arrays = given_arrays(given, precision, (flags & SPMMBENCH_UNCHECKED) == 0);
+    keep_on_device(
+        (transposed ? read_transposed_on_device : read_csr_on_device)(arrays, precision, device));
     return;
   }
   host_ = read_csr(given, precision, memory, &source_);
