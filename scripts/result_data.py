@@ -25,6 +25,8 @@ ABSENT_ROW = {
     "c_type": "fp32",
     "layout": "row",
     "reorder": "none",
+    "alpha": 1,
+    "beta": 0,
     "reason": "",
     "stages_ms": {},
     "calls_us": {},
@@ -257,6 +259,9 @@ def checked_row(row, place):
     check_texts(matrix, ("source", "sha256"), f"{where}: matrix.")
     texts = ("precision", "c_type", "layout", "reorder", "reason", "command")
     check_texts(row, texts, f"{where}: ")
+    check_numbers(row, ["alpha", "beta"], f"{where}: ")
+    if (row["alpha"], row["beta"]) != (1, 0):  # another problem than C = A B
+        row["layout"] += f", {row['alpha']:g} A B + {row['beta']:g} C"
     for field in ("baseline", "binary"):
         if not isinstance(row[field], bool):
             raise ValueError(f"{where}: {field} is neither true nor false")

@@ -33,6 +33,14 @@
 // output_*: a 16-bit C adds its own rounding. Inputs add nothing, since both the kernels and the
 // reference get rounded inputs. A row without nonzeros must be exactly zero.
 //
+// scaling: with C = alpha A B + beta C, S stands for |alpha| S + |beta C|, and g becomes
+//
+//   g = (min(k * unit + ..., 1) * (1 + scaling) + scaling) * S + k * underflow + scaling_absolute
+//
+// Each way from a product, or from C, to the result has at most two roundings more: a
+// multiplication by a scalar and a sum. Another rounding follows where the product itself is stored
+// in C's type. Where C takes part in the sum from the start, k * unit has what its k sums round.
+//
 // The typical error replaces k by lambda sqrt(k), lambda = 8: where rounding errors are independent
 // with mean zero, an element exceeds it with a probability below 2k exp(-lambda^2 / 2) =
 // 2.5e-14 k (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4). A larger error means
@@ -47,12 +55,14 @@
 namespace spmmbench {
 
 struct ErrorBound {
-  double unit = 0;             // relative growth per nonzero
-  double chunk_unit = 0;       // the same within a chunk of columns of A
-  double chunk = 0;            // columns of a chunk
-  double underflow = 0;        // absolute error per nonzero
-  double output_unit = 0;      // relative rounding on storing C; 0 where sums have C's type
-  double output_absolute = 0;  // half the smallest subnormal of C's type; 0 likewise
+  double unit = 0;              // relative growth per nonzero
+  double chunk_unit = 0;        // the same within a chunk of columns of A
+  double chunk = 0;             // columns of a chunk
+  double underflow = 0;         // absolute error per nonzero
+  double scaling = 0;           // relative error of multiplying by scalars
+  double scaling_absolute = 0;  // what that adds where numbers are tiny
+  double output_unit = 0;       // relative rounding on storing C; 0 where sums have C's type
+  double output_absolute = 0;   // half the smallest subnormal of C's type; 0 likewise
   double overflow = overflow_threshold(ElementType::f32);      // C stores this and more as infinity
   double sum_overflow = overflow_threshold(ElementType::f32);  // sums of this and more overflow
 };
@@ -67,11 +77,12 @@ struct ElementVerdict {
 
 // g for `terms` roundings, which is k, or lambda sqrt(k) for the typical error.
 SPMMBENCH_HOST_DEVICE inline double relative_growth(const ErrorBound& bound, double terms) {
-  return fmin(terms * bound.unit + fmin(terms, bound.chunk) * bound.chunk_unit, 1.0);
+  const double sum = fmin(terms * bound.unit + fmin(terms, bound.chunk) * bound.chunk_unit, 1.0);
+  return sum * (1 + bound.scaling) + bound.scaling;
 }
 SPMMBENCH_HOST_DEVICE inline double error_growth(const ErrorBound& bound, double abs_sum, double k,
                                                  double terms) {
-  return relative_growth(bound, terms) * abs_sum + k * bound.underflow;
+  return relative_growth(bound, terms) * abs_sum + k * bound.underflow + bound.scaling_absolute;
 }
 
 SPMMBENCH_HOST_DEVICE inline double with_output(const ErrorBound& bound, double growth,
@@ -102,7 +113,7 @@ SPMMBENCH_HOST_DEVICE inline ElementVerdict judge(double c, double reference, do
   constexpr ElementVerdict kRight{};
   constexpr ElementVerdict kWrong{kInfinity, kInfinity, kNan, true};
   constexpr ElementVerdict kUnknown{0, 0, 0, false};
-  if (k == 0) {
+  if (k == 0 && abs_sum == 0) {
     if (c == 0) return kRight;
     return {kInfinity, kInfinity, c, true};
   }

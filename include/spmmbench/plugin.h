@@ -353,10 +353,21 @@ struct spmmbench_kernel {
    * SPMMBENCH_FP8_E4M3_IN libspmmbench.so takes SPMMBENCH_E4M3 alone. */
   spmmbench_status (*replace_values)(spmmbench_prepared* prepared, const void* values,
                                      int32_t value_type, int32_t memory, void* stream);
+  /* Version 2; a library of it may end its struct before this member. As `launch`, of
+   * C = alpha * A * B + beta * C, which does not read C where beta is 0. Both are finite, and
+   * rounded to fp32 but for SPMMBENCH_FP64_IN. NULL in a plug-in: spmmbench adds in a launch of its
+   * own, and multiplies into memory of its own. So does libspmmbench.so for kernels that take no
+   * scalars, after rounding the product to C's type: the first call of a plan, but one with 1 and
+   * 0, then allocates and waits, and belongs before the capture of a CUDA graph. */
+  spmmbench_status (*launch_scaled)(spmmbench_plan* plan, const spmmbench_dense* b,
+                                    const spmmbench_dense* c, double alpha, double beta,
+                                    void* stream);
 };
 
 /* The sizes of version 1. */
 #define SPMMBENCH_KERNEL_SIZE_1 offsetof(spmmbench_kernel, max_n)
+#define SPMMBENCH_KERNEL_SIZE_2 \
+  offsetof(spmmbench_kernel, launch_scaled) /* the least of version 2 */
 #define SPMMBENCH_SHAPE_SIZE_1 offsetof(spmmbench_shape, ld_b)
 #define SPMMBENCH_DENSE_SIZE_1 offsetof(spmmbench_dense, scale)
 #define SPMMBENCH_CSR_SIZE_1 offsetof(spmmbench_csr, on_host)

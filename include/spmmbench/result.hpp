@@ -70,6 +70,7 @@ struct ResultRow {
   std::map<std::string, std::string> params;  // in force
   std::optional<Pick> pick;                   // of a kernel that runs another
   std::string precision, c_type, layout, reorder;
+  double alpha = 1, beta = 0;         // of C = alpha * A * B + beta * C
   std::optional<SplitProduct> split;  // of a case on several GPUs
   Status status = Status::failed;
   std::string reason;  // why not ok; empty otherwise

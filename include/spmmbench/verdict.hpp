@@ -7,6 +7,7 @@
 
 #include "spmmbench/device.hpp"
 #include "spmmbench/error_bound.hpp"
+#include "spmmbench/update.hpp"
 
 namespace spmmbench {
 
@@ -47,8 +48,14 @@ class ReferenceChecker {
   // Every element must be the reference rounded once to C's type. error_over_bound is 0 where all
   // are, else infinity.
   virtual Verdict check_equal(const DenseView& c) = 0;
+  // What later checks expect: C = A * B at first.
+  void expect(const Update& update) { update_ = update; }
+  const Update& expected() const { return update_; }
   // Frees memory that is kept only for speed.
   virtual void release_memory() {}
+
+ private:
+  Update update_;
 };
 
 }  // namespace spmmbench

@@ -22,6 +22,7 @@
 #include "gpu/element.cuh"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/scalars.hpp"
 
 namespace spmmbench {
 namespace {
@@ -84,7 +85,7 @@ struct DenseA {
   Buffer memory;
 };
 
-class CublasDensePlan final : public Plan {
+class CublasDensePlan final : public Plan, public ScalingPlan {
  public:
   CublasDensePlan(const DenseA& a, std::int64_t n, Device& device, StageTimer& stages)
       : handle_(cublas_handle(device)),
@@ -96,12 +97,16 @@ class CublasDensePlan final : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    launch_scaled(b, c, {}, stream);
+  }
+  void launch_scaled(const DenseView& b, const DenseView& c, const Scalars& scalars,
+                     Stream stream) override {
     const std::scoped_lock lock(handle_.mutex);
     SPMMBENCH_CUBLAS(cublasSetStream, handle_.handle, static_cast<cudaStream_t>(stream.handle));
     SPMMBENCH_CUBLAS(cublasSetWorkspace, handle_.handle, workspace_.data(), workspace_.bytes());
     const int m = to_int(c.rows), n = to_int(c.cols);
-    if (b.layout == Layout::row_major) multiply(CUBLAS_OP_N, n, m, b, a_.view, c);
-    else multiply(CUBLAS_OP_T, m, n, a_.view, b, c);
+    if (b.layout == Layout::row_major) multiply(CUBLAS_OP_N, n, m, b, a_.view, c, scalars);
+    else multiply(CUBLAS_OP_T, m, n, a_.view, b, c, scalars);
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
@@ -113,18 +118,18 @@ class CublasDensePlan final : public Plan {
   }
 
  private:
-  // Column-major: c (rows x cols) = op(left) * right.
+  // Column-major: c (rows x cols) = alpha * op(left) * right + beta * c.
   void multiply(cublasOperation_t left_op, int rows, int cols, const DenseView& left,
-                const DenseView& right, const DenseView& c) {
+                const DenseView& right, const DenseView& c, const Scalars& scalars) {
     // As the type that is computed in.
-    constexpr float kOne = 1, kZero = 0;
-    constexpr double kOne64 = 1, kZero64 = 0;
+    const auto alpha32 = static_cast<float>(scalars.alpha);
+    const auto beta32 = static_cast<float>(scalars.beta);
     const bool fp64 = a_.precision == Precision::fp64;
-    const void* const one = fp64 ? static_cast<const void*>(&kOne64) : &kOne;
-    const void* const zero = fp64 ? static_cast<const void*>(&kZero64) : &kZero;
+    const void* const alpha = fp64 ? static_cast<const void*>(&scalars.alpha) : &alpha32;
+    const void* const beta = fp64 ? static_cast<const void*>(&scalars.beta) : &beta32;
     check_cublas(gemm_ex()(handle_.handle, left_op, CUBLAS_OP_N, rows, cols, to_int(a_.view.cols),
-                           one, left.data, cuda_type(left.type), to_int(left.ld), right.data,
-                           cuda_type(right.type), to_int(right.ld), zero, c.data, cuda_type(c.type),
+                           alpha, left.data, cuda_type(left.type), to_int(left.ld), right.data,
+                           cuda_type(right.type), to_int(right.ld), beta, c.data, cuda_type(c.type),
                            to_int(c.ld), compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
                  "cublasGemmEx");
   }
@@ -182,6 +187,7 @@ class CublasDense final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
       .baseline = true,
+      .flags = {kTakesScalars},
   };
 };
 

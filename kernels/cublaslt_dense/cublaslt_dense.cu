@@ -20,6 +20,7 @@
 #include "gpu/element.cuh"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/scalars.hpp"
 
 namespace spmmbench {
 namespace {
@@ -72,7 +73,7 @@ struct DenseA8 {
   Buffer memory;
 };
 
-class CublasLtDensePlan final : public Plan {
+class CublasLtDensePlan final : public Plan, public ScalingPlan {
  public:
   CublasLtDensePlan(const DenseA8& a, const Shape& shape, Device& device, StageTimer& stages)
       : handle_(lt_handle(device)),
@@ -92,12 +93,16 @@ class CublasLtDensePlan final : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    launch_scaled(b, c, {}, stream);
+  }
+  void launch_scaled(const DenseView& b, const DenseView& c, const Scalars& scalars,
+                     Stream stream) override {
     if (b.ld != b_.ld || c.ld != c_.ld) {
       b_.ld = b.ld;
       c_.ld = c.ld;
       describe();
     }
-    multiply(b, c, found_[0].algo, stream);
+    multiply(b, c, scalars, found_[0].algo, stream);
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
@@ -158,7 +163,7 @@ class CublasLtDensePlan final : public Plan {
     double fastest_us = std::numeric_limits<double>::infinity();
     int fastest = 0;
     for (int i = 0; i < count_; ++i) {
-      const auto launch = [&] { multiply(b, c, found_[i].algo, device.stream()); };
+      const auto launch = [&] { multiply(b, c, {}, found_[i].algo, device.stream()); };
       launch();
       const double us = device.time_us(launch, kLaunches);
       if (us < fastest_us) fastest_us = us, fastest = i;
@@ -166,12 +171,13 @@ class CublasLtDensePlan final : public Plan {
     std::swap(found_[0], found_[fastest]);
   }
 
-  void multiply(const DenseView& b, const DenseView& c, const cublasLtMatmulAlgo_t& algorithm,
-                Stream stream) {
+  void multiply(const DenseView& b, const DenseView& c, const Scalars& scalars,
+                const cublasLtMatmulAlgo_t& algorithm, Stream stream) {
     const float scale = a_.view.scale * b.scale;
-    constexpr float kZero = 0;
-    SPMMBENCH_CUBLASLT(cublasLtMatmul, handle_, product_.get(), &scale, a_.view.data,
-                       layout_a_.get(), b.data, layout_b_.get(), &kZero, c.data, layout_c_.get(),
+    const float alpha = static_cast<float>(scalars.alpha) * scale;
+    const auto beta = static_cast<float>(scalars.beta);
+    SPMMBENCH_CUBLASLT(cublasLtMatmul, handle_, product_.get(), &alpha, a_.view.data,
+                       layout_a_.get(), b.data, layout_b_.get(), &beta, c.data, layout_c_.get(),
                        c.data, layout_c_.get(), &algorithm, workspace_.data(), workspace_.bytes(),
                        static_cast<cudaStream_t>(stream.handle));
   }
@@ -242,6 +248,7 @@ class CublasLtDense final : public Kernel {
       .accumulation = Accumulation::fp32_tensor_core,
       .baseline = true,
       .options = {kFastSums},
+      .flags = {kTakesScalars},
   };
 };
 

@@ -7,22 +7,35 @@
 
 #include "cusparse/cusparse.hpp"
 #include "gpu/cuda_check.hpp"
+#include "spmmbench/scalars.hpp"
 
 namespace spmmbench {
 namespace {
 
 constexpr cusparseOperation_t kAsIs = CUSPARSE_OPERATION_NON_TRANSPOSE;
 
-// What cuSPARSE computes in, and 1 and 0 of that type.
-struct Scalars {
-  cudaDataType type;
-  const void *one, *zero;
+// Scalars of the type that cuSPARSE computes in.
+class TypedScalars {
+ public:
+  TypedScalars(cudaDataType type, const Scalars& scalars)
+      : in_fp64_(type == CUDA_R_64F),
+        scalars_(scalars),
+        alpha_(static_cast<float>(scalars.alpha)),
+        beta_(static_cast<float>(scalars.beta)) {}
+
+  const void* alpha() const {
+    return in_fp64_ ? static_cast<const void*>(&scalars_.alpha) : &alpha_;
+  }
+  const void* beta() const { return in_fp64_ ? static_cast<const void*>(&scalars_.beta) : &beta_; }
+
+ private:
+  bool in_fp64_;
+  Scalars scalars_;
+  float alpha_, beta_;
 };
-Scalars scalars_of(Precision precision) {
-  static constexpr float kOne = 1, kZero = 0;
-  static constexpr double kOne64 = 1, kZero64 = 0;
-  if (precision == Precision::fp64) return {CUDA_R_64F, &kOne64, &kZero64};
-  return {CUDA_R_32F, &kOne, &kZero};
+
+cudaDataType computed_in(Precision precision) {
+  return precision == Precision::fp64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
 // cusparseSpMM and cusparseSpMV as one plan calls them.
@@ -30,7 +43,7 @@ struct MatrixProduct {
   using Algorithm = cusparseSpMMAlg_t;
   cusparseHandle_t handle;
   Algorithm algorithm;
-  Scalars scalars;
+  cudaDataType type;
   SparseDescriptor a;
   DenseDescriptor b, c;
 
@@ -41,17 +54,20 @@ struct MatrixProduct {
   }
   std::size_t workspace_bytes() const {
     std::size_t bytes = 0;
-    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize, handle, kAsIs, kAsIs, scalars.one, a.get(), b.get(),
-                       scalars.zero, c.get(), scalars.type, algorithm, &bytes);
+    const TypedScalars scalars(type, {});
+    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize, handle, kAsIs, kAsIs, scalars.alpha(), a.get(),
+                       b.get(), scalars.beta(), c.get(), type, algorithm, &bytes);
     return bytes;
   }
   void preprocess(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess, handle, kAsIs, kAsIs, scalars.one, a.get(), b.get(),
-                       scalars.zero, c.get(), scalars.type, algorithm, workspace);
+    const TypedScalars scalars(type, {});
+    SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess, handle, kAsIs, kAsIs, scalars.alpha(), a.get(),
+                       b.get(), scalars.beta(), c.get(), type, algorithm, workspace);
   }
-  void multiply(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMM, handle, kAsIs, kAsIs, scalars.one, a.get(), b.get(),
-                       scalars.zero, c.get(), scalars.type, algorithm, workspace);
+  void multiply(const Scalars& given, void* workspace) const {
+    const TypedScalars scalars(type, given);
+    SPMMBENCH_CUSPARSE(cusparseSpMM, handle, kAsIs, kAsIs, scalars.alpha(), a.get(), b.get(),
+                       scalars.beta(), c.get(), type, algorithm, workspace);
   }
 };
 
@@ -67,7 +83,7 @@ struct VectorProduct {
   using Algorithm = cusparseSpMVAlg_t;
   cusparseHandle_t handle;
   Algorithm algorithm;
-  Scalars scalars;
+  cudaDataType type;
   SparseDescriptor a;
   VectorDescriptor b, c;
 
@@ -82,22 +98,25 @@ struct VectorProduct {
   }
   std::size_t workspace_bytes() const {
     std::size_t bytes = 0;
-    SPMMBENCH_CUSPARSE(cusparseSpMV_bufferSize, handle, kAsIs, scalars.one, a.get(), b.get(),
-                       scalars.zero, c.get(), scalars.type, algorithm, &bytes);
+    const TypedScalars scalars(type, {});
+    SPMMBENCH_CUSPARSE(cusparseSpMV_bufferSize, handle, kAsIs, scalars.alpha(), a.get(), b.get(),
+                       scalars.beta(), c.get(), type, algorithm, &bytes);
     return bytes;
   }
   void preprocess(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMV_preprocess, handle, kAsIs, scalars.one, a.get(), b.get(),
-                       scalars.zero, c.get(), scalars.type, algorithm, workspace);
+    const TypedScalars scalars(type, {});
+    SPMMBENCH_CUSPARSE(cusparseSpMV_preprocess, handle, kAsIs, scalars.alpha(), a.get(), b.get(),
+                       scalars.beta(), c.get(), type, algorithm, workspace);
   }
-  void multiply(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMV, handle, kAsIs, scalars.one, a.get(), b.get(), scalars.zero,
-                       c.get(), scalars.type, algorithm, workspace);
+  void multiply(const Scalars& given, void* workspace) const {
+    const TypedScalars scalars(type, given);
+    SPMMBENCH_CUSPARSE(cusparseSpMV, handle, kAsIs, scalars.alpha(), a.get(), b.get(),
+                       scalars.beta(), c.get(), type, algorithm, workspace);
   }
 };
 
 template <class Product>
-class CusparsePlan final : public Plan {
+class CusparsePlan final : public Plan, public ScalingPlan {
  public:
   CusparsePlan(const SparseOperand& operand, const Shape& shape, const SparseOnDevice& a,
                typename Product::Algorithm algorithm, bool preprocess, Device& device,
@@ -116,7 +135,7 @@ class CusparsePlan final : public Plan {
     b_ld_ = b.ld;
     c_ld_ = c.ld;
     product_ = {
-        handle_.handle,       algorithm,           scalars_of(operand.precision), a.describe(),
+        handle_.handle,       algorithm,           computed_in(operand.precision), a.describe(),
         Product::describe(b), Product::describe(c)};
     workspace_ = device.allocate(product_.workspace_bytes());
     if (preprocess) product_.preprocess(workspace_.data());
@@ -124,6 +143,10 @@ class CusparsePlan final : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    launch_scaled(b, c, {}, stream);
+  }
+  void launch_scaled(const DenseView& b, const DenseView& c, const Scalars& scalars,
+                     Stream stream) override {
     // A descriptor says how far apart the lines of its matrix lie.
     if (b.ld != b_ld_) product_.b = Product::describe(b);
     if (c.ld != c_ld_) product_.c = Product::describe(c);
@@ -132,7 +155,7 @@ class CusparsePlan final : public Plan {
     product_.set(b.data, c.data);
     const std::scoped_lock lock(handle_.mutex);
     SPMMBENCH_CUSPARSE(cusparseSetStream, handle_.handle, static_cast<cudaStream_t>(stream.handle));
-    product_.multiply(workspace_.data());
+    product_.multiply(scalars, workspace_.data());
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
@@ -248,6 +271,7 @@ KernelInfo cusparse_info(std::string name, std::string summary) {
   info.layouts = {Layout::row_major, Layout::col_major};
   info.accumulation = Accumulation::fp32_fma;
   info.baseline = true;
+  info.flags = {kTakesScalars};
   return info;
 }
 

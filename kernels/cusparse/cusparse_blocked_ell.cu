@@ -13,6 +13,7 @@
 #include "format/bcsr.hpp"
 #include "gpu/upload_values.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/scalars.hpp"
 
 namespace spmmbench {
 namespace {
@@ -128,6 +129,7 @@ class CusparseBlockedEll final : public Kernel {
       .accumulation = Accumulation::fp32_tensor_core,
       .baseline = true,
       .options = {kBlock},
+      .flags = {kTakesScalars},
   };
 };
 

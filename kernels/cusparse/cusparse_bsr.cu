@@ -9,6 +9,7 @@
 #include "cusparse/cusparse.hpp"
 #include "format/bcsr.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/scalars.hpp"
 
 namespace spmmbench {
 namespace {
@@ -89,6 +90,7 @@ class CusparseBsr final : public Kernel {
       .accumulation = Accumulation::fp32_fma,
       .baseline = true,
       .options = {kBlock},
+      .flags = {kTakesScalars},
   };
 };
 

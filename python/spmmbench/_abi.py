@@ -213,10 +213,17 @@ Kernel._fields_ = [
         "replace_values",
         c.CFUNCTYPE(_Status, c.c_void_p, c.c_void_p, c.c_int32, c.c_int32, c.c_void_p),
     ),
+    (
+        "launch_scaled",
+        c.CFUNCTYPE(
+            _Status, c.c_void_p, c.c_void_p, c.c_void_p, c.c_double, c.c_double, c.c_void_p
+        ),
+    ),
 ]
 
 
 KERNEL_SIZE_1 = Kernel.max_n.offset  # of version 1
+KERNEL_SIZE_2 = Kernel.launch_scaled.offset  # the least of version 2
 
 
 class Library(Sized):

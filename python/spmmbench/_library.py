@@ -73,7 +73,7 @@ def _check(status, last_error):
 
 
 def _size_of_kernel(abi_version):
-    return abi.KERNEL_SIZE_1 if abi_version == 1 else ctypes.sizeof(abi.Kernel)
+    return abi.KERNEL_SIZE_1 if abi_version == 1 else abi.KERNEL_SIZE_2
 
 
 def _require_size(struct, path, name, size=None):
@@ -101,8 +101,11 @@ class Kernel:
         self.struct = struct
         self.pointer = ctypes.pointer(struct)
         self.described = abi.Kernel()  # in this version: what one of version 1 has not is 0
+        size = abi.KERNEL_SIZE_1 if library.abi_version == 1 else struct.size
         ctypes.memmove(
-            ctypes.byref(self.described), ctypes.byref(struct), _size_of_kernel(library.abi_version)
+            ctypes.byref(self.described),
+            ctypes.byref(struct),
+            min(size, ctypes.sizeof(abi.Kernel)),
         )
         if library.abi_version == 1:
             self.described.flags &= ~(abi.PACKED_ROWS | abi.TUNES)
@@ -188,6 +191,11 @@ class Kernel:
                     setattr(kernel.described, name, getattr(variant, name))
             kernel.described.max_n = variant.max_n or kernel.described.max_n
         return kernel
+
+    def launch_scaled(self):
+        if not self.described.launch_scaled:
+            raise Unsupported(f"{self.name} takes no alpha and beta")
+        return self.described.launch_scaled
 
     def describe(self):
         keys = ("name", "summary", "source", "device", "precisions", "c_types", "layouts")

@@ -1,7 +1,6 @@
 """prepare(A) once, plan(n) per shape, plan @ B per call."""
 
 import ctypes
-import math
 import threading
 
 import numpy as np
@@ -154,7 +153,7 @@ def _transposes_nothing(library):
 
 
 class Plan(Held):
-    """C = A B for one n, layout and type of C: `plan @ B`, or `plan(B, out=C)`.
+    """C = A B for one n, layout and type of C: `plan @ B`, `plan(B, out=C)`, `plan(B, out=C, alpha=2, beta=1)`.
 
     At precision "fp8_e4m3" B is an Fp8 or an array of float8_e4m3fn. Any other array of torch, NumPy or
     CuPy is rounded in each call, with a scale of its own, for which the host waits.
@@ -212,16 +211,18 @@ class Plan(Held):
         """A context in which calls of other threads wait."""
         return self._lock
 
-    def __call__(self, b, out=None, stream=None):
-        """C = A B. Returns C: `out`, or a new array of B's library.
+    def __call__(self, b, out=None, stream=None, alpha=1.0, beta=0.0):
+        """C = alpha A B + beta C, with fp32 scalars but for "fp64". Returns C: `out`, or a new array of
+        B's library. With other scalars most kernels multiply into memory of the plan first, in C's type.
 
-        Raises InvalidArgument, before anything is launched, for shapes, types, strides, alignments
-        or devices that do not fit, and what the kernel reports.
+        Raises InvalidArgument for what does not fit, before anything is launched, and what the kernel reports.
         """
+        if beta != 0 and out is None:
+            raise InvalidArgument("beta: expected 0, or the C that it multiplies as `out`")
         with self._lock:
-            return self._multiply(b, out, stream)
+            return self._multiply(b, out, stream, alpha, beta)
 
-    def _multiply(self, b, out, stream):
+    def _multiply(self, b, out, stream, alpha, beta):
         if self.b_type == "fp8_e4m3":
             b, self._b.scale = self.eight_bits(b)
         arrays = _dense.arrays_of(b)
@@ -238,11 +239,13 @@ class Plan(Held):
         if self.device != "cpu":
             self._check_device()
             handle = arrays.stream(view) if stream is None else _dense.stream_handle(stream)
-        self._enqueue(handle)
+        self._enqueue(handle, alpha, beta)
         return out
 
-    def _enqueue(self, stream):
-        status = self._launch(self._handle, self._b_at, self._c_at, stream)
+    def _enqueue(self, stream, alpha=1.0, beta=0.0):
+        scalars = () if (alpha, beta) == (1, 0) else (float(alpha), float(beta))
+        launch = self.prepared._kernel.launch_scaled() if scalars else self._launch
+        status = launch(self._handle, self._b_at, self._c_at, *scalars, stream)
         if status != abi.OK:
             self._library.check(status)
 
@@ -273,9 +276,8 @@ class Plan(Held):
             raise InvalidArgument("C overlaps B; memory of its own is wanted")
 
     def settle(self):
-        """Prepares at once what calls would prepare later (`auto`), so that they do no more than
-        multiply: before a CUDA graph is captured, or calls are timed. The GPU's work is done when
-        it returns. Returns the plan."""
+        """Prepares at once what calls would prepare later (`auto`), so that they only multiply: before a CUDA
+        graph is captured, or calls are timed. The GPU's work is done when it returns. Returns the plan."""
         settle = self.prepared._kernel.described.settle
         if not settle:
             return self
@@ -304,10 +306,9 @@ class Plan(Held):
         return self._empty(self.prepared.shape[0], self.c_type, like)
 
     def report(self):
-        """What the plan tells of itself, under the names of the fields of a result: kernel,
-        precision, n, layout, c_type, device_bytes, bytes_to_host (what preparation and this plan copied
-        from the GPU to the host), params, issued_flops, format (or None) and
-        stages_ms, which is what preparation and this plan took."""
+        """What the plan tells of itself, under the names of the fields of a result: kernel, precision, n,
+        layout, c_type, device_bytes, bytes_to_host (what preparation and this plan copied from the GPU),
+        params, issued_flops, format (or None) and stages_ms, what preparation and this plan took."""
         return _report.of(self)
 
     def __repr__(self):

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "cli/lists.hpp"
@@ -78,6 +79,23 @@ void require_use_of_n(const CaseOptions& in, const RunOptions& out) {
                           *columns_of_own_b(first), first));
 }
 
+void check_scalars(const Cases& cases) {
+  for (const auto& [name, member] :
+       {std::pair{"--alpha", &Scalars::alpha}, std::pair{"--beta", &Scalars::beta}}) {
+    const double given = cases.scalars.*member;
+    const bool needed = member == &Scalars::alpha;  // else no product is left
+    if (!std::isfinite(given) || (needed && given == 0))
+      throw Error(fmt::format("{} {}: expected a finite number{}", name, given,
+                              needed ? " other than 0" : ""));
+    for (const Precision precision : cases.precisions) {
+      const double used = rounded(cases.scalars, precision).*member;
+      if (!std::isfinite(used) || (used == 0) != (given == 0))
+        throw Error(fmt::format("{} {}: expected a number of fp32, in which {} is scaled", name,
+                                given, to_string(precision)));
+    }
+  }
+}
+
 bool is_given(const CLI::Option* option) { return option != nullptr && option->count() > 0; }
 
 // Where only one of the two limits is given, it moves the default of the other.
@@ -136,6 +154,7 @@ RunOptions resolve(CaseOptions in) {
   for (const std::string& text : split_list(in.precisions, "--precision"))
     out.cases.precisions.push_back(parse_precision(text));
   drop_repeats(out.cases.precisions);
+  check_scalars(out.cases);
   out.cases.c_type = parse_element_type(in.c_type);
   if (in.layout != "row" && in.layout != "col")
     throw Error(fmt::format("--b-layout {}: expected row or col", in.layout));
@@ -160,6 +179,13 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
       ->type_name(kListType)
       ->capture_default_str();
   command.add_option("--c-type", in.c_type, "What C is stored as: " + names_of(kElementTypes))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--alpha", in.options.cases.scalars.alpha,
+          "Of C = alpha A B + beta C; by kernels that take neither in a launch after theirs")
+      ->capture_default_str();
+  command.add_option("--beta", in.options.cases.scalars.beta, "Likewise; 0: C is not read")
       ->capture_default_str();
   command.add_option("--b-layout", in.layout, "Layout of B and C: row or col (token by token)")
       ->capture_default_str();

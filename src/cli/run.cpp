@@ -107,7 +107,8 @@ void divide(const RunArguments& in, RunOptions& options) {
                                                  {!how.calls_curve.empty(), "--calls-curve"},
                                                  {how.repeat_check, "--repeat-check"},
                                                  {!how.save_failing.empty(), "--save-failing"},
-                                                 {!cases.b_file.empty(), "--b"}};
+                                                 {!cases.b_file.empty(), "--b"},
+                                                 {!cases.scalars.plain(), "--alpha and --beta"}};
   for (const auto& [given, name] : others)
     if (given) throw Error(fmt::format("{}: not with --gpus of more than 1", name));
 }
@@ -129,6 +130,9 @@ ExitCode run(const RunArguments& in, const std::string& config) {
   if (!in.devices.empty()) options.machines.devices = parse_devices(in.devices);
   if (!in.calls_curve.empty())
     options.protocol.calls_curve = parse_range_list(in.calls_curve, "--calls-curve");
+  if (!options.protocol.calls_curve.empty() && options.cases.scalars.beta != 0)
+    throw Error(
+        "--calls-curve: not with --beta, with which a call changes what the next one reads");
   divide(in, options);
   if (!options.outputs.quiet) warn_of_unquoted_ampersand();
   return measure(std::move(options), config);

@@ -1,5 +1,5 @@
-// The functions of gpu/backend.hpp, gpu/nccl.hpp, gpu/peer_memory.hpp, gpu/rates.hpp and
-// gpu/rows_of_b.hpp in a build without CUDA.
+// The functions of gpu/backend.hpp, gpu/nccl.hpp, gpu/peer_memory.hpp, gpu/rates.hpp,
+// gpu/rows_of_b.hpp and gpu/scaled_launches.hpp in a build without CUDA.
 
 #include "gpu/backend.hpp"
 #include "gpu/nccl.hpp"
@@ -7,6 +7,7 @@
 #include "gpu/peer_memory.hpp"
 #include "gpu/rates.hpp"
 #include "gpu/rows_of_b.hpp"
+#include "gpu/scaled_launches.hpp"
 
 namespace spmmbench {
 
@@ -44,6 +45,10 @@ Replay cuda_record(const std::function<void()>&, int, GraphKind, Device&) {
 }
 
 void cuda_fill_rows(const DenseView&, const std::int32_t*, const ValuesOfB&, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+void cuda_scale_add(const DenseView&, const DenseView&, const Scalars&, Stream) {
   throw DeviceError("built without CUDA", false);
 }
 

@@ -143,8 +143,8 @@ struct Equal {
 // Adds to `findings`, one per warp, what the band shows.
 template <class TC, class Judge>
 __global__ void __launch_bounds__(kThreads)
-    compare_kernel(CsrOnDevice a, Band<ReferenceSumOf<TC>> band, DenseView c, Judge judge_element,
-                   Finding* findings) {
+    compare_kernel(CsrOnDevice a, Band<ReferenceSumOf<TC>> band, DenseView c, Update update,
+                   Judge judge_element, Finding* findings) {
   const int lane = threadIdx.x % 32;
   const std::int64_t warp = std::int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
   const std::int64_t slabs = (c.cols + kSlab - 1) / kSlab;
@@ -154,9 +154,9 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t row = task / slabs;
     const std::int64_t col = task % slabs * kSlab + lane;
     if (col >= c.cols) continue;
-    const ReferenceSumOf<TC> reference = band.sums[row * c.cols + col];
     const std::int64_t a_row = band.first + row;
     const std::int64_t c_row = a.row_ids == nullptr ? a_row : a.row_ids[a_row];
+    const ReferenceSumOf<TC> reference = updated(band.sums[row * c.cols + col], update, c_row, col);
     const ElementVerdict element =
         judge_element(static_cast<const TC*>(c.data)[index_of(c, c_row, col)], reference,
                       static_cast<double>(a.row_ptr[a_row + 1] - a.row_ptr[a_row]));
@@ -222,7 +222,7 @@ class CudaReference final : public ReferenceChecker {
         visit_element_type<sizeof(__half), sizeof(double)>(c.type, [&](auto* tag) {
           using TC = std::remove_pointer_t<decltype(tag)>;
           compare_kernel<TC><<<blocks_, kThreads, 0, stream()>>>(
-              a(), band<TC>(first), c, judge_element, on_device.as<Finding>());
+              a(), band<TC>(first), c, expected(), judge_element, on_device.as<Finding>());
         });
         SPMMBENCH_CUDA_LAUNCHED();
       }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "core/contains.hpp"
 #include "core/limits.hpp"
 #include "gpu/backend.hpp"
+#include "gpu/scaled_launches.hpp"
 #include "library/arguments.hpp"
 #include "library/given_a.hpp"
 #include "library/open_device.hpp"
@@ -135,6 +137,7 @@ struct spmmbench_plan {
   const spmmbench_prepared* prepared;
   spmmbench::DenseView b, c;  // what a launch must be given, without memory and ld
   std::unique_ptr<spmmbench::Plan> plan;
+  std::optional<spmmbench::ScaledLaunches> launches = {};
   bool inspected = false;           // inspect_b was called
   std::uint64_t bytes_to_host = 0;  // in prepare and bind
   struct Told {
@@ -248,6 +251,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
     out->b = {nullptr, a.k(), shape.n, 0, shape.layout, storage_type(a.precision)};
     out->c = {nullptr, a.m(), shape.n, 0, shape.layout, shape.c_type};
     out->plan = prepared->prepared->bind(shape, measured);
+    out->launches.emplace(*out->plan, prepared->kernel->info(), device);
     if (!prepared->unchecked) device.synchronize();
     out->bytes_to_host = prepared->bytes_to_host + device.bytes_to_host() - before;
     turn.end();
@@ -288,19 +292,29 @@ void follow_preparation(const spmmbench_prepared& prepared, void* stream) {
   wait_for_preparation(prepared);
 }
 
-spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const spmmbench_dense* c,
-                        void* stream) noexcept {
+spmmbench_status launch_scaled(spmmbench_plan* plan, const spmmbench_dense* b,
+                               const spmmbench_dense* c, double alpha, double beta,
+                               void* stream) noexcept {
   return guarded([&] {
+    if (!std::isfinite(alpha) || !std::isfinite(beta))
+      throw Error(fmt::format("alpha {}, beta {}: expected finite numbers", alpha, beta));
     const KernelInfo& info = required(plan, "plan").prepared->kernel->info();
     if (info.inspects_b && !plan->inspected)
       throw Error(fmt::format("{}: inspect_b must be called before the first launch", info.name));
     const DeviceKind kind = info.device;
     follow_preparation(*plan->prepared, stream);
     std::unique_lock lock(plan->prepared->shared->mutex, std::defer_lock);
-    if (plan->plan->prepares_next()) lock.lock();
-    plan->plan->launch(read_dense(b, plan->b, "B", kind), read_dense(c, plan->c, "C", kind),
-                       Stream{stream});
+    const Scalars scalars = rounded({alpha, beta}, plan->prepared->problem.precision);
+    // Either may allocate.
+    if (plan->plan->prepares_next() || !scalars.plain()) lock.lock();
+    plan->launches->launch(read_dense(b, plan->b, "B", kind), read_dense(c, plan->c, "C", kind),
+                           scalars, Stream{stream});
   });
+}
+
+spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const spmmbench_dense* c,
+                        void* stream) noexcept {
+  return launch_scaled(plan, b, c, 1, 0, stream);
 }
 
 spmmbench_status settle(spmmbench_plan* plan, const spmmbench_stages* stages) noexcept {
@@ -348,7 +362,8 @@ spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) noexcept {
       params.push_back(value.c_str());
     }
     params.push_back(nullptr);
-    out->device_bytes = report.device_bytes + plan->prepared->a->device_bytes();
+    out->device_bytes =
+        report.device_bytes + plan->launches->device_bytes() + plan->prepared->a->device_bytes();
     if (has_member(*out, &spmmbench_report::bytes_to_host))
       out->bytes_to_host = plan->bytes_to_host;
     out->issued_flops = report.issued_flops.value_or(0);
@@ -441,6 +456,7 @@ void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
   c.bind = bind;
   c.inspect_b = info.inspects_b ? inspect_b : nullptr;
   c.launch = launch;
+  c.launch_scaled = launch_scaled;
   c.report = report;
   c.settle = settle;
   c.destroy_plan = destroy_plan;

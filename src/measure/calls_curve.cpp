@@ -7,6 +7,7 @@
 
 #include "core/steady_seconds.hpp"
 #include "gpu/csr_on_device.hpp"
+#include "gpu/scaled_launches.hpp"
 #include "process/interrupt.hpp"
 #include "spmmbench/reordering.hpp"
 #include "spmmbench/stage_timer.hpp"
@@ -17,7 +18,8 @@ namespace {
 
 // In microseconds.
 double time_once(const KernelChoice& choice, Problem problem, const Spec& reorder,
-                 const Operands& operands, std::int64_t calls, Device& device) {
+                 const Operands& operands, std::int64_t calls, Device& device,
+                 const Scalars& scalars) {
   StageTimer stages;
   const std::unique_ptr<RowOrders> orders = make_row_orders(*problem.a, reorder);
   problem.orders = orders.get();
@@ -34,7 +36,9 @@ double time_once(const KernelChoice& choice, Problem problem, const Spec& reorde
       choice.kernel->prepare(problem.operand(), problem.options, device, stages);
   const std::unique_ptr<Plan> plan = a->bind(problem.shape(), stages);
   plan->inspect_b(operands.b, stages);
-  for (std::int64_t i = 0; i < calls; ++i) plan->launch(operands.b, operands.c, device.stream());
+  ScaledLaunches launches(*plan, choice.kernel->info(), device);
+  for (std::int64_t i = 0; i < calls; ++i)
+    launches.launch(operands.b, operands.c, scalars, device.stream());
   device.wait_idle();
   return (steady_seconds() - start) * 1e6;
 }
@@ -43,14 +47,14 @@ double time_once(const KernelChoice& choice, Problem problem, const Spec& reorde
 
 std::vector<std::pair<std::string, double>> measure_calls_curve(
     const KernelChoice& choice, Problem problem, const Spec& reorder, const Operands& operands,
-    std::span<const std::int64_t> calls, Device& device) {
+    std::span<const std::int64_t> calls, Device& device, const Scalars& scalars) {
   problem.on_device = nullptr;
   std::vector<std::pair<std::string, double>> curve;
   for (const std::int64_t count : calls) {
     std::vector<double> times;
     for (int i = 0; i < kCurveRepeats; ++i) {
       poll_interrupt();
-      times.push_back(time_once(choice, problem, reorder, operands, count, device));
+      times.push_back(time_once(choice, problem, reorder, operands, count, device, scalars));
     }
     curve.emplace_back(fmt::format("{}", count), summarise(std::move(times), 1).median_us);
   }

@@ -12,6 +12,7 @@
 #include "measure/kernel_choice.hpp"
 #include "measure/operands.hpp"
 #include "spmmbench/kernel.hpp"
+#include "spmmbench/scalars.hpp"
 
 namespace spmmbench {
 
@@ -24,6 +25,6 @@ inline constexpr int kCurveRepeats = 3;  // of each number of calls; the median 
 // its launches counts. Throws what preparing throws, and Interrupted.
 std::vector<std::pair<std::string, double>> measure_calls_curve(
     const KernelChoice& choice, Problem problem, const Spec& reorder, const Operands& operands,
-    std::span<const std::int64_t> calls, Device& device);
+    std::span<const std::int64_t> calls, Device& device, const Scalars& scalars = {});
 
 }  // namespace spmmbench

@@ -11,6 +11,7 @@
 
 #include "core/steady_seconds.hpp"
 #include "gpu/backend.hpp"
+#include "gpu/scaled_launches.hpp"
 #include "measure/calls_curve.hpp"
 #include "measure/case_checks.hpp"
 #include "measure/case_times.hpp"
@@ -67,7 +68,7 @@ ExactTest test_exactly(const CaseInput& input, const Plan& plan) {
   Problem problem = input.problem;
   problem.options = launched.options;
   return run_exact_test(*launched.kernel, problem, *input.exact, prepared.exact_a,
-                        input.operands->c, *input.device, input.take_c);
+                        input.operands->c, *input.device, input.take_c, input.update);
 }
 
 void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
@@ -85,11 +86,15 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     if (!row.exact->passed && row.exact->not_made.empty()) inexact = describe_failure(input, row);
     poll_interrupt();
   }
-  const auto launch = [&] { plan->launch(operands.b, operands.c, device.stream()); };
+  input.reference->expect(input.update);
+  ScaledLaunches launches(*plan, info, device);
+  const auto launch = [&] {
+    launches.launch(operands.b, operands.c, input.scalars(), device.stream());
+  };
   for (int pass = 0; pass < 2; ++pass) {
     const bool first = pass == 0;  // timed, from an idle device: a plan may prepare in it
     if (!first) hold_stream(device);
-    poison(operands.c, info, device);
+    start_c(input);
     if (first) device.synchronize();
     const double start = steady_seconds();
     launch();
@@ -100,6 +105,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     poll_interrupt();
   }
   fill_from_plan(*plan, input.problem, row);
+  *row.device_bytes += launches.device_bytes();
   if (row.status == Status::wrong) return;
   if (!inexact.empty()) {
     row.status = Status::wrong;
@@ -114,6 +120,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
 
   if (input.one_launch) {
     const bool on_gpu = device.info().kind == DeviceKind::cuda;
+    if (input.update.beta != 0) start_c(input);
     if (on_gpu)
       profiler_start(kProfileRange, fmt::format("{} n={} {} {} {}", row.matrix.name, row.n,
                                                 row.kernel, row.precision, row.reorder));
@@ -125,15 +132,15 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   }
   if (input.repeat_check) {
     const Repeats repeats = repeat_launches(
-        device, info, operands.c, launch_and_take(input, launch),
+        device, info, operands.c, start_and_launch(input, launch),
         [&](bool known) { return verify(input, row, "a repeated launch: ", known); });
     row.bit_identical = repeats.same_bits;
     if (!repeats.right) return;
   }
-  if (!take_times(input, limits, *plan, row)) return;
+  if (!take_times(input, limits, launches, row)) return;
   if (!input.calls_curve.empty()) {
     row.calls_us = measure_calls_curve(*input.choice, input.problem, Spec::parse(row.reorder),
-                                       operands, input.calls_curve, device);
+                                       operands, input.calls_curve, device, input.scalars());
     take_c(input);
     if (!verify(input, row, "after several calls: ")) {
       row.hot = row.cold = std::nullopt;
@@ -163,7 +170,10 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
     const Support support = check_support(*input.choice->kernel, input.problem, device);
     const double support_ms = (steady_seconds() - start) * 1e3;
     if (support.ok && support_ms > kLeastStallMs) row.stages_ms["support"] = support_ms;
-    const auto fits = [&] { return support.device_bytes <= input.device->free_bytes(); };
+    std::size_t needed = support.device_bytes;
+    if (input.operands != nullptr)
+      needed += scaling_bytes(input.choice->kernel->info(), input.scalars(), input.operands->c);
+    const auto fits = [&] { return needed <= input.device->free_bytes(); };
     const bool measurable = support.ok && input.operands != nullptr;
     if (measurable && !fits() && input.free_memory) input.free_memory();
     const auto skip = [&row](const std::string& reason) {
@@ -175,7 +185,7 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
     } else if (input.operands == nullptr) {
       fail(input.operands_error);
     } else if (!fits()) {
-      skip(out_of_memory(*input.device, support.device_bytes));
+      skip(out_of_memory(*input.device, needed));
     } else {
       measure(input, limits, row);
       if (checksum_of_a(input.problem, *input.device) != input.a_checksum) {
@@ -209,8 +219,8 @@ std::string error_warning(const ResultRow& row) {
       row.verify->error_over_bound);
 }
 
-double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision,
-                        ElementType c_type) {
+double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
+                        bool reads_c) {
   std::vector<bool> referenced(a.cols, false);
   for (const std::int32_t col : a.col_idx) referenced[col] = true;
   const auto columns = std::count(referenced.begin(), referenced.end(), true);
@@ -220,7 +230,7 @@ double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision,
          static_cast<double>(a.rows + 1) * pointer_bytes +
          static_cast<double>(columns) * static_cast<double>(n) * input_bytes +
          static_cast<double>(a.rows) * static_cast<double>(n) *
-             static_cast<double>(bytes_of(c_type));
+             static_cast<double>((reads_c ? 2 : 1) * bytes_of(c_type));
 }
 
 }  // namespace spmmbench

@@ -24,8 +24,8 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
 std::string error_warning(const ResultRow& row);
 
 // Compulsory bytes: A in CSR (columns in 4 bytes, and row pointers too while nnz < 2^31), every
-// referenced row of B once, and C once.
-double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision,
-                        ElementType c_type);
+// referenced row of B once, and C once, twice where it is read.
+double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
+                        bool reads_c = false);
 
 }  // namespace spmmbench

@@ -20,11 +20,11 @@ std::string describe(const Verdict& verdict) {
 
 // Saves what a wrong case had and gave, where that is asked for. Returns the end of its reason.
 std::string save_wrong(const CaseInput& input, const Problem& problem, const DenseView& b,
-                       const ResultRow& row) {
+                       const Update& update, const ResultRow& row) {
   if (!input.save_wrong) return {};
   std::string why;
   try {
-    return fmt::format("; saved in {}", input.save_wrong(row, problem, b));
+    return fmt::format("; saved in {}", input.save_wrong(row, problem, b, update));
   } catch (const DeviceError& error) {
     if (error.device_lost()) throw;
     why = error.what();
@@ -41,7 +41,8 @@ std::string save_wrong(const CaseInput& input, const Problem& problem, const Den
 std::string fault_in_c(const CaseInput& input, ResultRow& row) {
   Verdict verdict = input.reference->check(input.operands->c, bound_of(input));
   if (input.b_is_drawn) {
-    const double allowed = mean_error(*input.problem.a, input.problem.n, bound_of(input));
+    const double allowed =
+        mean_error(*input.problem.a, input.problem.n, bound_of(input), input.update);
     verdict.error_over_mean = verdict.error_frobenius == 0 ? 0 : verdict.error_frobenius / allowed;
   }
   const double mean = row.verify ? std::max(row.verify->error_over_mean, verdict.error_over_mean)
@@ -59,15 +60,21 @@ std::string fault_in_c(const CaseInput& input, ResultRow& row) {
 }  // namespace
 
 ErrorBound bound_of(const CaseInput& input) {
-  return error_bound(input.choice->info(), input.problem.precision, input.problem.c_type);
+  return error_bound(input.choice->info(), input.problem.precision, input.problem.c_type,
+                     input.scalars());
+}
+
+void start_c(const CaseInput& input) {
+  start_c(input.operands->c, input.update, input.choice->kernel->info(), *input.device);
 }
 
 void take_c(const CaseInput& input) {
   if (input.take_c) input.take_c();
 }
 
-std::function<void()> launch_and_take(const CaseInput& input, std::function<void()> launch) {
+std::function<void()> start_and_launch(const CaseInput& input, std::function<void()> launch) {
   return [&input, launch = std::move(launch)] {
+    if (input.update.beta != 0) start_c(input);
     launch();
     take_c(input);
   };
@@ -86,7 +93,7 @@ bool verify(const CaseInput& input, ResultRow& row, const std::string& which, bo
 
 void call_wrong(const CaseInput& input, ResultRow& row, const std::string& fault) {
   row.status = Status::wrong;
-  row.reason = fault + save_wrong(input, input.problem, input.operands->b, row);
+  row.reason = fault + save_wrong(input, input.problem, input.operands->b, input.update, row);
 }
 
 std::string describe_failure(const CaseInput& input, const ResultRow& row) {
@@ -95,7 +102,8 @@ std::string describe_failure(const CaseInput& input, const ResultRow& row) {
   if (!input.save_wrong) return fault;
   Problem problem = input.problem;  // the test has an A and a B of its own
   problem.a = &input.exact->a();
-  return fault + save_wrong(input, problem, input.exact->on_device(problem, *input.device).b, row);
+  return fault + save_wrong(input, problem, input.exact->on_device(problem, *input.device).b,
+                            input.exact->update(input.update), row);
 }
 
 std::string why_unproved(const CaseInput& input, const ResultRow& row) {

@@ -12,10 +12,13 @@ namespace spmmbench {
 
 ErrorBound bound_of(const CaseInput& input);
 
+// C before a launch of the case.
+void start_c(const CaseInput& input);
+
 // Brings the C of the last launch to the operands, where CaseInput::take_c says how.
 void take_c(const CaseInput& input);
-// A launch and take_c. `input` outlives it.
-std::function<void()> launch_and_take(const CaseInput& input, std::function<void()> launch);
+// A launch and take_c, after start_c where the launch reads C. `input` outlives it.
+std::function<void()> start_and_launch(const CaseInput& input, std::function<void()> launch);
 
 // Where C is wrong, or a launch wrote to B or outside of C, the row says so and the result is
 // false. `which`: the launch, if it is one of several. `known`: C has the bits of one that was

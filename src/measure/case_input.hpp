@@ -11,7 +11,9 @@
 #include "measure/kernel_choice.hpp"
 #include "measure/operands.hpp"
 #include "spmmbench/result.hpp"
+#include "spmmbench/scalars.hpp"
 #include "spmmbench/stage_timer.hpp"
+#include "spmmbench/update.hpp"
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
@@ -32,6 +34,7 @@ struct CaseInput {
   const Operands* operands = nullptr;  // null when they could not be made
   std::string operands_error;          // why not
   ReferenceChecker* reference = nullptr;
+  Update update = {};                 // what launches make of C
   std::uint64_t a_checksum = 0;       // checksum_of_a, before any kernel had A
   ExactOperands* exact = nullptr;     // null: without the exact test
   std::function<void()> free_memory;  // frees device memory that is kept only for speed
@@ -40,13 +43,16 @@ struct CaseInput {
   // B has random values, as a product meets them that change from call to call; else it stays.
   bool b_is_drawn = true;
   // Saves A, B and C of a wrong result, and returns where; null: none are saved.
-  std::function<std::string(const ResultRow&, const Problem&, const DenseView& b)> save_wrong;
+  std::function<std::string(const ResultRow&, const Problem&, const DenseView& b, const Update&)>
+      save_wrong;
   // Brings the C of the last launch to the operands, where launches leave it in memory of their
   // own; null: they write it there.
   std::function<void()> take_c;
   bool repeat_check = false;  // verify repeated launches and compare their bits
   std::span<const std::int64_t> calls_curve = {};  // numbers of calls to measure with preparation
   bool one_launch = false;  // alone on the device, between profiler brackets, instead of timing
+
+  Scalars scalars() const { return {update.alpha, update.beta}; }
 };
 
 }  // namespace spmmbench

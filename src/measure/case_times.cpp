@@ -109,7 +109,12 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   // follows leaves as little of C in the cache as the launch before it did.
   const auto poison_c = [&] {
     take_c(input);
-    poison(input.operands->c, info, device);
+    start_c(input);
+  };
+  // Launches that read C begin with the same one in every batch, and go on with what they wrote.
+  const bool reads_c = input.update.beta != 0;
+  const auto restart = [&] {
+    if (reads_c) start_c(input);
   };
   const auto look = [&](const char* what = "a timed launch") {
     take_c(input);
@@ -122,6 +127,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   const auto launch_first = [&](const Batch& batch) {
     if (is_whole) return;
     const int count = checks.length_up_to(batch.launches);
+    restart();
     checks.before(count);
     batch.first(count);
     look();
@@ -135,6 +141,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   const auto launch_late_batch = [&](int most) {
     const int count = checks.length_up_to(most);
     const double us = std::max(kLateUs, sampler.sample_us / most);
+    restart();
     checks.before(count, false);
     const LaunchAt launch_late = [&](int at) {
       if (at == count - 1) write_late(us);
@@ -156,7 +163,9 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
       .before =
           [&](int launches) {
             poll_interrupt();
-            if (!poisoned) {
+            if (poisoned) {
+              restart();
+            } else {
               poison_c();
               device.unreserve_cache();
             }
@@ -175,7 +184,9 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             for (; batch.launches > 1 && checked < kFewestChecks; ++checked) launch_first(batch);
             // The last has the B of the reference in its last launch.
             checks.restore();
-            const int last = 1 + (batch.launches - 1) / checks.views() * checks.views();
+            restart();
+            const int last =
+                reads_c ? 1 : 1 + (batch.launches - 1) / checks.views() * checks.views();
             if (is_whole) launch_batch(device, launch, last, sampler);
             else batch.first(last);
             take_c(input);
@@ -225,7 +236,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   // The C that the timed launches left shows that one of them worked, not that each did.
   const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };
   const bool stays_right = launches_stay_right(device, info, input.operands->c,
-                                               launch_and_take(input, [&] { launch(0); }), check);
+                                               start_and_launch(input, [&] { launch(0); }), check);
   return stays_right ? std::optional(std::move(times)) : std::nullopt;
 }
 
@@ -264,12 +275,14 @@ LeastTimes least_times(const CaseInput& input) {
   return least;
 }
 
-bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, ResultRow& row) {
+bool take_times(const CaseInput& input, const SampleLimits& limits, ScaledLaunches& launches,
+                ResultRow& row) {
   Device& device = *input.device;
   SpotChecks checks(*input.problem.a, input.problem.row_ids, *input.operands, bound_of(input),
-                    input.problem.precision, input.choice->kernel->info().inspects_b, device);
+                    input.problem.precision, input.choice->kernel->info().inspects_b, device,
+                    input.update);
   const LaunchAt launch = [&](int at) {
-    plan.launch(checks.b(at), input.operands->c, device.stream());
+    launches.launch(checks.b(at), input.operands->c, input.scalars(), device.stream());
   };
   std::optional<Times> times;
   try {

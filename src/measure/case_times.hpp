@@ -1,13 +1,15 @@
 #pragma once
 // The hot and cold times of a case whose product is right, and whether each launch earns them.
 
+#include "gpu/scaled_launches.hpp"
 #include "measure/case_input.hpp"
 #include "timing/stopping.hpp"
 
 namespace spmmbench {
 
 // Fills the times of the row, or says that it is wrong and returns false.
-bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, ResultRow& row);
+bool take_times(const CaseInput& input, const SampleLimits& limits, ScaledLaunches& launches,
+                ResultRow& row);
 
 // The least time that parts of a launch can take.
 struct LeastTimes {

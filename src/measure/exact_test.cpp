@@ -3,18 +3,58 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 
 #include "core/available_memory.hpp"
 #include "core/row_lengths.hpp"
 #include "core/steady_seconds.hpp"
+#include "gpu/scaled_launches.hpp"
 #include "measure/operands.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
+#include "verify/bound.hpp"
 #include "verify/exact.hpp"
 #include "verify/reference.hpp"
 
 namespace spmmbench {
+namespace {
+
+// With alpha = m 2^e, m of two bits and e in [-2, 2], and beta likewise, alpha A B + beta C is a
+// multiple of one unit, and below 2^24 of them in fp32: a sum of at most 21 bits becomes at most 3
+// 2^21, and 7 2^9 units of C at most 3 7 2^13.
+constexpr int kScalarBits = 3;
+constexpr std::int64_t kLargestOfC = 7;
+constexpr double kUnitsOfC = 512;
+
+double with_two_bits(double scalar) {
+  if (scalar == 0) return 0;
+  int exponent = 0;
+  const double fraction = std::frexp(std::abs(scalar), &exponent);  // [0.5, 1)
+  const double rounded = fraction < 0.625 ? 1 : 1.5;
+  return std::copysign(std::ldexp(rounded, std::clamp(exponent - 1, -2, 2)), scalar);
+}
+
+}  // namespace
+
+int exact_sum_bits(const KernelInfo& kernel, Precision precision, ElementType c_type,
+                   const Scalars& scalars) {
+  const int bits = sum_bits(kernel, precision);
+  if (scalars.plain()) return bits;
+  const bool fp64 = precision == Precision::fp64;
+  const int all = -std::ilogb(unit_roundoff(fp64 ? ElementType::f64 : ElementType::f32));
+  const int stored = takes_scalars(kernel) ? all : -std::ilogb(unit_roundoff(c_type));
+  return std::min({bits, all - kScalarBits, stored});
+}
+
+Update ExactOperands::update(const Update& given) const {
+  if (given.plain()) return given;
+  Update update = {with_two_bits(given.alpha), with_two_bits(given.beta), given.start};
+  const double unit = lattice_.wide_unit * lattice_.narrow_unit * kUnitsOfC;
+  update.start.exact = true;
+  update.start.lattice = {stream_seed(seed_, kLargestOfC), kLargestOfC, kLargestOfC, unit, unit};
+  return update;
+}
 
 const CsrMatrix& ExactOperands::a() {
   if (traits_.keeps_a) return original_;
@@ -61,11 +101,12 @@ void ExactOperands::fill(const DenseView& b, Precision precision, Device& device
 
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
                          std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
-                         const std::function<void()>& take_c) {
+                         const std::function<void()>& take_c, const Update& update) {
   const double start = steady_seconds();
   ExactTest test;
   try {
     problem.a = &operands.a();
+    const Update exact = operands.update(update);
     problem.on_device = nullptr;
     const ExactOperands::OnDevice& made = operands.on_device(problem, device);
     problem.ld_b = made.b.ld;
@@ -75,18 +116,21 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
       prepared = kernel.prepare(problem.operand(), problem.options, device, not_counted);
     const std::unique_ptr<Plan> plan = prepared->bind(problem.shape(), not_counted);
     plan->inspect_b(made.b, not_counted);
+    ScaledLaunches launches(*plan, kernel.info(), device);
+    const auto launch = [&] {
+      start_c(c, exact, kernel.info(), device);
+      launches.launch(made.b, c, {exact.alpha, exact.beta}, device.stream());
+      if (take_c) take_c();
+    };
     // The first launch has zeros in the same memory. A kernel that keeps a result, or a part of B,
     // from one launch to the next then gives a wrong result.
     device.fill_bytes(made.b.data, 0, made.b.bytes());
-    poison(c, kernel.info(), device);
-    plan->launch(made.b, c, device.stream());
-    if (take_c) take_c();
+    launch();
     operands.fill(made.b, problem.precision, device);
-    poison(c, kernel.info(), device);
-    plan->launch(made.b, c, device.stream());
-    if (take_c) take_c();
+    launch();
     device.synchronize();
     operands.fill(made.b, problem.precision, device);  // for the reference, if a launch wrote to it
+    made.reference->expect(exact);
     const Verdict verdict = made.reference->check_equal(c);
     test.passed = verdict.ok;
     if (!verdict.ok) {

@@ -13,6 +13,8 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/random.hpp"
+#include "spmmbench/scalars.hpp"
+#include "spmmbench/update.hpp"
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
@@ -32,6 +34,12 @@ struct ExactTraits {
   Precision precision = Precision::fp32;  // of A and B
 };
 
+// The bits that sums of the test may have where a kernel multiplies by scalars: fewer than its sums
+// have, so that scalars of two bits and C's own values find place, and no more than C holds where
+// the product is stored in it first.
+int exact_sum_bits(const KernelInfo& kernel, Precision precision, ElementType c_type,
+                   const Scalars& scalars);
+
 // A and B with such values, and the reference of their product. Each is made when a case first
 // needs it. A given B keeps its zeros, unless every product with it is zero: the test would then
 // test nothing. `a`, `row_ids` and `given_b` (null: none) must outlive this object.
@@ -42,6 +50,9 @@ class ExactOperands {
       : original_(a), row_ids_(row_ids), given_b_(given_b), seed_(seed), traits_(traits) {}
 
   const CsrMatrix& a();  // throws NotExact
+  // The scalars of the test: those given, rounded to two bits, 1/4 at the least and 6 at the most;
+  // and values of C that are exact with them. After a().
+  Update update(const Update& given) const;
 
   struct OnDevice {
     Buffer b_memory;
@@ -66,11 +77,11 @@ class ExactOperands {
 };
 
 // `prepared` is made by the first case of a kernel and shared with the cases of other N; `c`
-// belongs to this case, and `take_c` is that of CaseInput. Where rows are too long or memory is
-// short, ExactTest::not_made says so. Throws what else the kernel fails with, which ends the case:
-// its launches were not tested.
+// belongs to this case, and `take_c` and `update` are those of CaseInput. Where rows are too long
+// or memory is short, ExactTest::not_made says so. Throws what else the kernel fails with, which
+// ends the case: its launches were not tested.
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
                          std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
-                         const std::function<void()>& take_c = {});
+                         const std::function<void()>& take_c = {}, const Update& update = {});
 
 }  // namespace spmmbench

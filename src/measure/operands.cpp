@@ -16,8 +16,9 @@
 
 namespace spmmbench {
 
-constexpr unsigned char kNan = 0xFF;    // all ones is a NaN in every element type
-constexpr unsigned char kLarge = 0x7A;  // 3.3e35 in fp32 and bf16, 53,056 in fp16, 7e281 in fp64
+constexpr std::uint64_t kStreamC = 0xC;  // of a seed, besides those of random.hpp
+constexpr unsigned char kNan = 0xFF;     // all ones is a NaN in every element type
+constexpr unsigned char kLarge = 0x7A;   // 3.3e35 in fp32 and bf16, 53,056 in fp16, 7e281 in fp64
 
 void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
                     Device& device) {
@@ -101,6 +102,22 @@ DenseView place_views(Operands& operands) {
 void poison(const DenseView& c, const KernelInfo& kernel, Device& device, Poison with) {
   device.fill_bytes(c.data, with == Poison::nan ? kNan : kLarge, c.bytes());
   if (kernel.ignores_stream) device.synchronize();
+}
+
+void start_c(const DenseView& c, const Update& update, const KernelInfo& kernel, Device& device,
+             Poison with) {
+  if (update.beta == 0) return poison(c, kernel, device, with);
+  update.start.fill(c, device);
+  if (kernel.ignores_stream) device.synchronize();
+}
+
+StartOfC drawn_c(ElementType c_type, std::uint64_t seed) {
+  StartOfC start;
+  start.seed = stream_seed(seed, kStreamC);
+  for (const Precision precision :
+       {Precision::fp32, Precision::fp16, Precision::bf16, Precision::fp64})
+    if (storage_type(precision) == c_type) start.precision = precision;
+  return start;
 }
 
 std::size_t Operands::guard_bytes() const {

@@ -11,6 +11,7 @@
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/precision.hpp"
 #include "spmmbench/problem.hpp"
+#include "spmmbench/update.hpp"
 
 namespace spmmbench {
 
@@ -48,6 +49,13 @@ enum class Poison { nan, large };
 // is filled.
 void poison(const DenseView& c, const KernelInfo& kernel, Device& device,
             Poison with = Poison::nan);
+
+// C before a launch of this update: its values where the launch reads them, else poison.
+void start_c(const DenseView& c, const Update& update, const KernelInfo& kernel, Device& device,
+             Poison with = Poison::nan);
+
+// The values that C has before launches with these scalars.
+StartOfC drawn_c(ElementType c_type, std::uint64_t seed);
 
 // Says in a sentence where the guards of C were overwritten; empty when they were not. Restores the
 // guards.

@@ -43,15 +43,17 @@ bool read_through_system(const void* from, void* to, std::size_t bytes) {
 
 SpotChecks::SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
                        const Operands& operands, const ErrorBound& bound, Precision precision,
-                       bool constant_b, Device& device)
+                       bool constant_b, Device& device, const Update& update)
     : a_(a),
       row_ids_(row_ids),
       operands_(operands),
       bound_(bound),
       precision_(precision),
       constant_b_(constant_b),
-      device_(device) {
-  for (int i = 0; i < (constant_b ? 1 : operands.views); ++i) views_.push_back(operands.b_view(i));
+      device_(device),
+      update_(update) {
+  const int most = constant_b ? 1 : update.beta != 0 ? 2 : operands.views;
+  for (int i = 0; i < std::min(most, operands.views); ++i) views_.push_back(operands.b_view(i));
   if (device.info().kind == DeviceKind::cuda)
     scratch_ = device.allocate(kWatchedRows * kPieceBytes);
 }
@@ -79,24 +81,68 @@ std::int64_t SpotChecks::short_row() {
   return std::upper_bound(a_.row_ptr.begin(), a_.row_ptr.end(), entry) - a_.row_ptr.begin() - 1;
 }
 
-template <class Sum>
-TwoTermSum SpotChecks::added(const Watched& watched, std::int64_t j) const {
+template <class Sum, class ValueOfB>
+TwoTermSum SpotChecks::added(const Watched& watched, const ValueOfB& value_of_b) const {
   Sum sum;
-  const std::int64_t begin = a_.row_ptr[watched.row], end = a_.row_ptr[watched.row + 1];
-  for (std::int64_t e = begin; e < end; ++e)
-    sum.add(a_.value(e), watched.b[(e - begin) * watched.columns() + j]);
+  for (std::int64_t e = a_.row_ptr[watched.row]; e < a_.row_ptr[watched.row + 1]; ++e)
+    sum.add(a_.value(e), value_of_b(e));
   sum.finish(static_cast<double>(a_.scale) * last_->scale);
   return {.sum = sum.sum, .low = sum.low, .magnitude = sum.magnitude};
 }
 
+template <class ValueOfB>
+TwoTermSum SpotChecks::sum_of(const Watched& watched, const ValueOfB& value_of_b) const {
+  return precision_ == Precision::fp64 ? added<TwoTermSum>(watched, value_of_b)
+                                       : added<ReferenceSum>(watched, value_of_b);
+}
+
 TwoTermSum SpotChecks::sum_at(const Watched& watched, std::int64_t j) const {
-  return precision_ == Precision::fp64 ? added<TwoTermSum>(watched, j)
-                                       : added<ReferenceSum>(watched, j);
+  return sum_of(watched, [&](std::int64_t e) {
+    return watched.b[(e - a_.row_ptr[watched.row]) * watched.columns() + j];
+  });
+}
+
+double SpotChecks::changed_b(std::int64_t at) const {
+  const ElementType type = operands_.b.type;
+  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {  // the last counts
+    const std::int64_t i = at - change->first;
+    if (i >= 0 && i < static_cast<std::int64_t>(change->now.size() / bytes_of(type)))
+      return load_element(type, change->now.data(), i);
+  }
+  return operands_.value_of_b(at);
+}
+
+void SpotChecks::add_other_view(Watched& watched) const {
+  const DenseView& other = last_ == views_.data() ? views_.back() : views_.front();
+  for (std::int64_t j = 0; j < watched.columns(); ++j) {
+    const auto place = [&](std::int64_t e) {
+      return place_of(other, a_.col_idx[e], watched.column + j);
+    };
+    watched.other_old.push_back(
+        sum_of(watched, [&](std::int64_t e) { return operands_.value_of_b(place(e)); }));
+    watched.other.push_back(sum_of(watched, [&](std::int64_t e) { return changed_b(place(e)); }));
+  }
+}
+
+UpdateChain SpotChecks::chain_of(const Watched& watched, std::int64_t j) const {
+  const double start =
+      update_.beta == 0 ? 0 : update_.start.at(row_of_c(watched), watched.column + j);
+  UpdateChain chain(update_, bound_, static_cast<double>(a_.row_length(watched.row)), start);
+  if (update_.beta == 0) return chain;
+  const TwoTermSum now = sum_at(watched, j);
+  for (int i = 0; i < launches_ - 1; ++i) {
+    const bool same_view = (launches_ - 1 - i) % views() == 0;
+    if (same_view) chain.launch(late_ ? watched.old[j] : now);
+    else chain.launch(late_ ? watched.other_old[j] : watched.other[j]);
+  }
+  return chain;
 }
 
 void SpotChecks::before(int launches, bool write_now) {
   restore();
   watched_.clear();
+  launches_ = launches;
+  late_ = !write_now;
   last_ = &b(launches - 1);
   const DenseView& b = *last_;
   const std::int64_t n = b.cols;
@@ -114,19 +160,24 @@ void SpotChecks::before(int launches, bool write_now) {
                     a_.row_ptr[row] + static_cast<std::int64_t>(random_() % k),
                     static_cast<std::int64_t>(random_() % (n - columns + 1)),
                     {},
-                    std::vector<double>(columns)};
+                    std::vector<TwoTermSum>(columns),
+                    {},
+                    {}};
     for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
       const std::int64_t first = place_of(b, a_.col_idx[e], watched.column);
       for (std::int64_t j = 0; j < columns; ++j)
         watched.b.push_back(operands_.value_of_b(first + j));
     }
-    for (std::int64_t j = 0; j < columns; ++j) watched.old[j] = sum_at(watched, j).sum;
+    for (std::int64_t j = 0; j < columns; ++j) watched.old[j] = sum_at(watched, j);
     products += 2 * k * columns;
     watched_.push_back(std::move(watched));
   }
   if (constant_b_) return;
   for (const Watched& watched : watched_) changes_.push_back(change_of(watched));
-  for (Watched& watched : watched_) note_changes(watched);
+  for (Watched& watched : watched_) {
+    note_changes(watched);
+    if (update_.beta != 0) add_other_view(watched);
+  }
   if (write_now) write_changes();
 }
 
@@ -172,7 +223,7 @@ void SpotChecks::write(std::vector<unsigned char> Change::*bytes, double after_u
 
 const void* SpotChecks::place_in_c(const Watched& watched) const {
   const DenseView& c = operands_.c;
-  const std::int64_t row = row_ids_.empty() ? watched.row : row_ids_[watched.row];
+  const std::int64_t row = row_of_c(watched);
   const std::int64_t first =
       c.layout == Layout::row_major ? row * c.ld + watched.column : watched.column * c.ld + row;
   return static_cast<const unsigned char*>(c.data) + first * bytes_of(c.type);
@@ -209,19 +260,30 @@ void SpotChecks::after(const char* what) {
       const std::int64_t column = watched.column + j;
       const double got = read[at++];
       const TwoTermSum sum = sum_at(watched, j);
-      const ElementVerdict element = judge(got, sum.sum, sum.magnitude, k, bound_, sum.low);
+      ElementVerdict element;
+      double right = sum.sum, earlier = watched.old[j].sum;
+      if (update_.plain()) {
+        element = judge(got, sum.sum, sum.magnitude, k, bound_, sum.low);
+      } else {
+        UpdateChain chain = chain_of(watched, j), with_old = chain;
+        chain.launch(sum);
+        with_old.launch(watched.old[j]);
+        element = chain.judge(got);
+        right = chain.value();
+        earlier = with_old.value();
+      }
       Verdict verdict;
       verdict.error_over_bound = element.over_bound;
       verdict.error_over_typical = element.over_typical;
-      verdict.worst_row = row_ids_.empty() ? watched.row : row_ids_[watched.row];
+      verdict.worst_row = row_of_c(watched);
       verdict.worst_col = column;
       if (!(element.over_bound <= 1))
         throw WrongLaunch(fmt::format("{}: error {:.3g} x bound at C({}, {})", what,
                                       element.over_bound, verdict.worst_row, column),
                           verdict);
-      if (constant_b_ || sum.sum == watched.old[j]) continue;
+      if (constant_b_ || !element.comparable || right == earlier) continue;
       ++compared_;
-      nearer_to_old_ += std::abs(got - watched.old[j]) < std::abs(got - sum.sum) ? 1 : 0;
+      nearer_to_old_ += std::abs(got - earlier) < std::abs(got - right) ? 1 : 0;
       if (compared_ >= kFewestCompared &&
           static_cast<double>(nearer_to_old_) > kMostNearer * static_cast<double>(compared_))
         throw WrongLaunch(fmt::format("{}: C({}, {}) is a product with an earlier B", what,

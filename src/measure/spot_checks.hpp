@@ -10,6 +10,9 @@
 //     launch of the batch writes.
 //   - After the batch these elements of C are read at once and compared with their own fp64 sums.
 //
+// Where launches read C, a batch begins with the same C, and what it makes of an element is
+// followed from launch to launch (update_chain.hpp). There are then at most two views of B.
+//
 // This costs no launch any time: the changes are made between batches.
 
 #include <cstdint>
@@ -20,10 +23,12 @@
 #include <vector>
 
 #include "measure/operands.hpp"
+#include "measure/update_chain.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/error_bound.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/reference_sum.hpp"
+#include "spmmbench/update.hpp"
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
@@ -44,7 +49,8 @@ class SpotChecks {
   // `constant_b`: every launch has the same view of B, and no value of B changes. All arguments
   // outlive this object.
   SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids, const Operands& operands,
-             const ErrorBound& bound, Precision precision, bool constant_b, Device& device);
+             const ErrorBound& bound, Precision precision, bool constant_b, Device& device,
+             const Update& update = {});
   SpotChecks(const SpotChecks&) = delete;
   SpotChecks& operator=(const SpotChecks&) = delete;
 
@@ -68,8 +74,10 @@ class SpotChecks {
   // [column, column + old.size()).
   struct Watched {
     std::int64_t row, entry, column;
-    std::vector<double> b;    // row-major: what they are multiplied by, a line for each nonzero
-    std::vector<double> old;  // the elements with B as it was before it changed
+    std::vector<double> b;        // row-major: what they are multiplied by, a line for each nonzero
+    std::vector<TwoTermSum> old;  // the elements' products with B as it was before it changed
+    // Products with the other view of B, before and after. None where C is not read.
+    std::vector<TwoTermSum> other_old, other;
 
     std::int64_t columns() const { return static_cast<std::int64_t>(old.size()); }
   };
@@ -81,9 +89,19 @@ class SpotChecks {
   };
 
   std::int64_t short_row();
+  // Of a value of B for each nonzero of the row.
+  template <class ValueOfB>
+  TwoTermSum sum_of(const Watched& watched, const ValueOfB& value_of_b) const;
+  template <class Sum, class ValueOfB>
+  TwoTermSum added(const Watched& watched, const ValueOfB& value_of_b) const;
   TwoTermSum sum_at(const Watched& watched, std::int64_t j) const;
-  template <class Sum>
-  TwoTermSum added(const Watched& watched, std::int64_t j) const;
+  void add_other_view(Watched& watched) const;
+  double changed_b(std::int64_t at) const;  // element `at` of its memory
+  // Of the element, before the last launch of the batch.
+  UpdateChain chain_of(const Watched& watched, std::int64_t j) const;
+  std::int64_t row_of_c(const Watched& watched) const {
+    return row_ids_.empty() ? watched.row : row_ids_[watched.row];
+  }
   Change change_of(const Watched& watched);
   void note_changes(Watched& watched) const;  // in its elements of B
   void write(std::vector<unsigned char> Change::*bytes, double after_us = 0);  // to B
@@ -99,9 +117,12 @@ class SpotChecks {
   Precision precision_;
   bool constant_b_;
   Device& device_;
+  Update update_;
   std::vector<DenseView> views_;
   std::mt19937_64 random_{std::random_device{}()};
   std::vector<Watched> watched_;
+  int launches_ = 0;                 // of the batch
+  bool late_ = false;                // B changes before the last of them
   const DenseView* last_ = nullptr;  // the B of the last launch of the batch
   std::vector<Change> changes_;
   Buffer scratch_;  // on a GPU, for read_c

@@ -11,6 +11,7 @@
 
 #include "core/contains.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/scalars.hpp"
 
 namespace spmmbench {
 namespace {
@@ -106,7 +107,8 @@ bool is_word(std::string_view text) {
 spmmbench_kernel described_by(const spmmbench_library& library, const spmmbench_kernel& kernel) {
   spmmbench_kernel described = {};
   const bool first = library.abi_version == 1;
-  std::memcpy(&described, &kernel, first ? SPMMBENCH_KERNEL_SIZE_1 : sizeof described);
+  std::memcpy(&described, &kernel,
+              first ? SPMMBENCH_KERNEL_SIZE_1 : std::min(kernel.size, sizeof described));
   if (first) described.flags &= ~std::uint32_t{SPMMBENCH_PACKED_ROWS | SPMMBENCH_TUNES};
   return described;
 }
@@ -132,6 +134,7 @@ std::vector<std::string> flags_of(const spmmbench_kernel& described) {
   std::vector<std::string> flags;
   for (std::size_t bit = 0; bit < kNames.size(); ++bit)
     if (has(described.flags, static_cast<std::int64_t>(bit))) flags.emplace_back(kNames[bit]);
+  if (described.launch_scaled != nullptr) flags.emplace_back(kTakesScalars);
   return flags;
 }
 

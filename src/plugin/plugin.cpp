@@ -119,7 +119,7 @@ std::vector<std::unique_ptr<PluginKernel>> kernels_of(const std::string& path) {
     const spmmbench_kernel* const kernel = library.kernels[i];
     if (kernel == nullptr) throw Error(fmt::format("kernel {} is NULL", i));
     const std::size_t least =
-        library.abi_version == 1 ? SPMMBENCH_KERNEL_SIZE_1 : sizeof(spmmbench_kernel);
+        library.abi_version == 1 ? SPMMBENCH_KERNEL_SIZE_1 : SPMMBENCH_KERNEL_SIZE_2;
     if (kernel->size < least)
       throw Error(fmt::format("spmmbench_kernel.size of kernel {} is {}: expected {}", i,
                               kernel->size, least));

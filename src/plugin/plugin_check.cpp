@@ -14,6 +14,7 @@
 #include "core/contains.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
+#include "spmmbench/scalars.hpp"
 
 namespace spmmbench {
 namespace {
@@ -96,6 +97,18 @@ constexpr float kScaleOfA = 2, kScaleOfB = 4;
 
 float value_of_b(std::int64_t i, std::int64_t j, int which) {
   return static_cast<float>((i * 3 + j * 2 + which) % 3 - 1);
+}
+
+// Of C before launch_scaled.
+float value_of_old_c(std::int64_t i, std::int64_t j) {
+  return static_cast<float>((i + j * 2) % 5 - 2);
+}
+
+// A number of fp32, after it was stored.
+float stored(ElementType type, double value) {
+  double memory = 0;
+  store_element(type, &memory, 0, value);
+  return static_cast<float>(load_element(type, &memory, 0));
 }
 
 // A dense matrix in the memory of the device, between guards.
@@ -284,7 +297,6 @@ class Checker {
 
   // Launches with the B called `which`; what is wrong with the outcome.
   std::string launch(Bound& bound, const SparseOperand& a, int which, bool is_first) const {
-    const CsrMatrix& csr = *a.a;
     const auto b = [which](std::int64_t i, std::int64_t j) { return value_of_b(i, j, which); };
     bound.b.fill(b);
     bound.c.fill_with_nan();
@@ -292,17 +304,36 @@ class Checker {
     if (is_first) bound.plan->inspect_b(bound.b.view(), stages);
     device_.synchronize();
     bound.plan->launch(bound.b.view(), bound.c.view(), device_.stream());
+    if (std::string fault = fault_in(bound, a, b, {}); !fault.empty()) return fault;
+    auto* const scaling = dynamic_cast<ScalingPlan*>(bound.plan.get());
+    if (scaling == nullptr) return {};
+    constexpr Scalars kScalars{2, -0.5};
+    bound.c.fill(value_of_old_c);
+    device_.synchronize();
+    scaling->launch_scaled(bound.b.view(), bound.c.view(), kScalars, device_.stream());
+    const std::string fault = fault_in(bound, a, b, kScalars);
+    return fault.empty() ? "" : "launch_scaled: " + fault;
+  }
+
+  // What is wrong with what a launch has left.
+  template <class ValueOfB>
+  std::string fault_in(Bound& bound, const SparseOperand& a, const ValueOfB& b,
+                       const Scalars& scalars) const {
+    const CsrMatrix& csr = *a.a;
+    const DenseView& c = bound.c.view();
     device_.wait_idle();
     bound.b.download();
     bound.c.download();
     const std::int64_t computed = checked_ == Checked::products ? csr.rows : 0;
     for (std::int64_t row = 0; row < computed; ++row) {
       const std::int64_t i = a.row_ids.empty() ? row : a.row_ids[row];
-      for (std::int64_t j = 0; j < bound.c.view().cols; ++j) {
+      for (std::int64_t j = 0; j < c.cols; ++j) {
         float sum = 0;
         for (std::int64_t e = csr.row_ptr[row]; e < csr.row_ptr[row + 1]; ++e)
           sum += csr.values[e] * b(csr.col_idx[e], j);
         sum *= csr.scale * bound.b.view().scale;
+        if (!scalars.plain())
+          sum = stored(c.type, scalars.alpha * sum + scalars.beta * value_of_old_c(i, j));
         if (const float got = bound.c.now(i, j); !(got == sum))
           return fmt::format("C({}, {}) is {:g}, expected {:g}", i, j, got, sum);
       }

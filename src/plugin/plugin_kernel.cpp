@@ -13,6 +13,7 @@
 #include "plugin/plugin.hpp"
 #include "plugin/plugin_structs.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/scalars.hpp"
 
 namespace spmmbench {
 namespace {
@@ -160,16 +161,16 @@ class Scratch {
   std::optional<spmmbench_dense> b_, c_;
 };
 
-class PluginPlan final : public Plan {
+class PluginPlan : public Plan {
  public:
   using Settle = decltype(spmmbench_kernel::settle);
 
   PluginPlan(const Calls& calls, const spmmbench_kernel& kernel, Settle settle,
              spmmbench_plan* plan, bool packed, std::size_t bytes_of_a, Device& device)
       : calls_(calls),
+        plan_(plan),
         kernel_(kernel),
         settle_(settle),
-        plan_(plan),
         packed_(packed),
         bytes_of_a_(bytes_of_a),
         device_(device) {}
@@ -236,14 +237,37 @@ class PluginPlan final : public Plan {
     return out;
   }
 
- private:
+ protected:
   const Calls& calls_;
+  spmmbench_plan* plan_;
+
+ private:
   const spmmbench_kernel& kernel_;
   Settle settle_;
-  spmmbench_plan* plan_;
   bool packed_;
   std::size_t bytes_of_a_;
   Device& device_;
+};
+
+// Of a kernel that takes scalars.
+class ScalingPluginPlan final : public PluginPlan, public ScalingPlan {
+ public:
+  using LaunchScaled = decltype(spmmbench_kernel::launch_scaled);
+
+  template <class... Arguments>
+  ScalingPluginPlan(LaunchScaled launch_scaled, Arguments&&... arguments)
+      : PluginPlan(std::forward<Arguments>(arguments)...), launch_scaled_(launch_scaled) {}
+
+  void launch_scaled(const DenseView& b, const DenseView& c, const Scalars& scalars,
+                     Stream stream) override {
+    const spmmbench_dense dense_b = dense_of_c(b), dense_c = dense_of_c(c);
+    calls_("launch_scaled", [&] {
+      return launch_scaled_(plan_, &dense_b, &dense_c, scalars.alpha, scalars.beta, stream.handle);
+    });
+  }
+
+ private:
+  LaunchScaled launch_scaled_;
 };
 
 class PluginPrepared final : public Prepared {
@@ -253,6 +277,7 @@ class PluginPrepared final : public Prepared {
       : calls_(library),
         kernel_(kernel),
         settle_(described_by(library, kernel).settle),
+        launch_scaled_(described_by(library, kernel).launch_scaled),
         form_(form),
         tunes_(tunes),
         a_(a),
@@ -292,8 +317,14 @@ class PluginPrepared final : public Prepared {
     spmmbench_plan* plan = nullptr;
     calls_("bind", [&] { return kernel_.bind(prepared_, &c_shape, timed.c(), &plan); });
     if (plan == nullptr) throw Error("bind: gave no plan");
-    auto out = std::make_unique<PluginPlan>(calls_, kernel_, settle_, plan, form_.packed,
-                                            kept_bytes(kernel_, a_), device_);
+    const std::size_t kept = kept_bytes(kernel_, a_);
+    std::unique_ptr<Plan> out;
+    if (launch_scaled_ == nullptr)
+      out =
+          std::make_unique<PluginPlan>(calls_, kernel_, settle_, plan, form_.packed, kept, device_);
+    else
+      out = std::make_unique<ScalingPluginPlan>(launch_scaled_, calls_, kernel_, settle_, plan,
+                                                form_.packed, kept, device_);
     timed.check();
     return out;
   }
@@ -302,6 +333,7 @@ class PluginPrepared final : public Prepared {
   Calls calls_;
   const spmmbench_kernel& kernel_;
   PluginPlan::Settle settle_;
+  ScalingPluginPlan::LaunchScaled launch_scaled_;
   OperandForm form_;
   bool tunes_;
   SparseOperand a_;

@@ -89,7 +89,7 @@ void Answers::add(const ResultRow& row) {
   const bool on_gpu = row.device_index.has_value();
   const std::string matrix = identity_of(row.matrix);
   const auto [it, is_new] = index_of_.try_emplace(
-      {matrix, row.n, row.layout + division_of(row), row.precision, row.c_type, on_gpu},
+      {matrix, row.n, row.layout + operation_of(row), row.precision, row.c_type, on_gpu},
       groups_.size());
   if (is_new)
     groups_.push_back(

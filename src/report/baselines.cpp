@@ -19,7 +19,7 @@ void keep_smaller(std::optional<double>& best, double value) {
 
 Baselines::Key Baselines::key_of(const ResultRow& row, const std::string& precision,
                                  const std::string& c_type) {
-  return {identity_of(row.matrix),     row.n, row.layout + division_of(row), precision, c_type,
+  return {identity_of(row.matrix),     row.n, row.layout + operation_of(row), precision, c_type,
           row.device_index.has_value()};
 }
 

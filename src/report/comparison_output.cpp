@@ -10,6 +10,7 @@
 
 #include "report/answer.hpp"
 #include "report/comparison.hpp"
+#include "report/identity.hpp"
 #include "report/json.hpp"
 #include "report/terminal.hpp"
 #include "spmmbench/printable.hpp"
@@ -36,6 +37,7 @@ std::string case_label(const ResultRow& row) {
       printable_message(fmt::format(" n={} {} {}", row.n, row.precision, label_of(row)));
   if (row.c_type != "fp32" && row.c_type != "fp64") rest += fmt::format(" C {}", row.c_type);
   if (row.layout != "row") rest += " column-major";
+  if (const std::string operation = operation_of(row); !operation.empty()) rest += " " + operation;
   constexpr std::size_t kShortestName = 12;
   const std::size_t room = kLabelWidth - std::min(rest.size(), kLabelWidth - kShortestName);
   return clip(clip(printable_message(row.matrix.name), room) + rest, kLabelWidth);
@@ -224,6 +226,8 @@ Json to_json(const Comparison& comparison) {
                  {"c_type", row.c_type},
                  {"layout", row.layout},
                  {"reorder", row.reorder},
+                 {"alpha", row.alpha},
+                 {"beta", row.beta},
                  {"verdict", to_string(one.verdict)},
                  {"reason", one.reason},
                  {"base_runs", one.base_runs},

@@ -266,6 +266,8 @@ const FieldTable<ResultRow>& row_fields() {
       field("c_type", &R::c_type, "what C is stored as", {{"enum", names_of(kElementTypes)}}),
       field("layout", &R::layout, "of B and C", {{"enum", {"row", "col"}}}),
       field("reorder", &R::reorder, "row ordering", kNotEmpty),
+      field("alpha", &R::alpha, "of C = alpha A B + beta C").added_later(),
+      field("beta", &R::beta, "likewise").added_later(),
       group("split", &R::split, split_fields(), "of a case on several GPUs", "split_")
           .added_later(),
       field("status", &R::status, ""),

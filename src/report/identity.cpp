@@ -9,15 +9,20 @@ std::string identity_of(const MatrixSummary& matrix) {
                                : fmt::format("{}|{}", matrix.name, matrix.sha256);
 }
 
-std::string division_of(const ResultRow& row) {
-  return row.split ? fmt::format("{} on {} GPUs", row.split->name, row.split->gpus) : std::string();
+std::string operation_of(const ResultRow& row) {
+  std::string text;
+  if (row.alpha != 1 || row.beta != 0) text = fmt::format("{} A B", row.alpha);
+  if (row.beta != 0) text += fmt::format(" + {} C", row.beta);
+  if (!row.split) return text;
+  return fmt::format("{}{}{} on {} GPUs", text, text.empty() ? "" : ", ", row.split->name,
+                     row.split->gpus);
 }
 
 std::string case_key(const ResultRow& row) {
-  const std::string division = division_of(row);
+  const std::string operation = operation_of(row);
   return fmt::format("{}|{}|{}|{}|{}|{}|{}{}{}", identity_of(row.matrix), row.n, row.kernel,
                      row.precision, row.c_type, row.layout, row.reorder,
-                     division.empty() ? "" : "|", division);
+                     operation.empty() ? "" : "|", operation);
 }
 
 }  // namespace spmmbench

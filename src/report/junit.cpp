@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "report/identity.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -105,11 +106,13 @@ std::string format_junit(const Comparison& comparison) {
               to_string(group.decision.change), message_of(group.shift, group.decision));
   for (const ComparedCase& one : comparison.cases) {
     const ResultRow& row = one.row;
-    suite.add(row.kernel,
-              fmt::format("{} n={} {} C {} {} {}", row.matrix.name, row.n, row.precision,
-                          row.c_type, row.layout, row.reorder),
-              one.times ? one.times->new_us * 1e-6 : 0, outcome_of(comparison, one.verdict),
-              to_string(one.verdict), message_of(one));
+    const std::string operation = operation_of(row);
+    suite.add(
+        row.kernel,
+        fmt::format("{} n={} {} C {} {} {}{}{}", row.matrix.name, row.n, row.precision, row.c_type,
+                    row.layout, row.reorder, operation.empty() ? "" : " ", operation),
+        one.times ? one.times->new_us * 1e-6 : 0, outcome_of(comparison, one.verdict),
+        to_string(one.verdict), message_of(one));
   }
   if (comparison.exit_code() == ExitCode::not_able_to_tell)
     suite.add("comparison", "times", 0, Outcome::error, to_string(Change::not_able_to_tell),

@@ -41,7 +41,8 @@ std::string limit_of(const ResultRow& row) {
   const auto value_bytes =
       static_cast<double>(bytes_of(storage_type(parse_precision(row.precision))));
   const double c_bytes = static_cast<double>(row.matrix.rows) * n *
-                         static_cast<double>(bytes_of(parse_element_type(row.c_type)));
+                         static_cast<double>(bytes_of(parse_element_type(row.c_type))) *
+                         (row.beta == 0 ? 1 : 2);
   double a_bytes = nnz * (sizeof(std::int32_t) + value_bytes), padding_bytes = 0;
   if (row.format) {
     a_bytes = static_cast<double>(row.format->bytes);

@@ -31,7 +31,7 @@ const char* best_header(Reference reference) {
   return reference == Reference::eigen ? "x Eigen" : "x best";
 }
 
-// The rows of one matrix, N, layout and division.
+// The rows of one matrix, N, layout and operation.
 struct Group {
   RowList all, shown;
 };
@@ -67,7 +67,7 @@ std::set<const ResultRow*> winners(const RowList& rows) {
 std::vector<Group> groups_of(std::span<const ResultRow> rows, const TableStyle& style) {
   std::map<std::tuple<std::int64_t, std::string>, Group> groups;
   for (const ResultRow& row : rows) {
-    Group& group = groups[{row.n, row.layout + division_of(row)}];
+    Group& group = groups[{row.n, row.layout + operation_of(row)}];
     group.all.push_back(&row);
     if (!style.shows || style.shows(row)) group.shown.push_back(&row);
   }
@@ -79,11 +79,11 @@ std::vector<Group> groups_of(std::span<const ResultRow> rows, const TableStyle& 
 }
 
 std::string title_of(const ResultRow& row, std::int64_t calls) {
-  const std::string division = division_of(row);
+  const std::string operation = operation_of(row);
   return fmt::format("{}: {} x {}, {} nonzeros, N = {}{}{}{}{}", printable_message(row.matrix.name),
                      row.matrix.rows, row.matrix.cols, row.matrix.nnz, row.n,
-                     row.layout == "row" ? "" : ", column-major", division.empty() ? "" : ", ",
-                     division,
+                     row.layout == "row" ? "" : ", column-major", operation.empty() ? "" : ", ",
+                     operation,
                      calls == 0 ? "" : fmt::format(", preparation counted for {} calls", calls));
 }
 

@@ -43,6 +43,8 @@ std::string case_arguments(const Cases& cases, const ResultRow& row) {
   if (row.c_type != "fp32" && row.c_type != "fp64") add("--c-type", row.c_type);
   if (row.layout != "row") add("--b-layout", row.layout);
   if (row.reorder != "none") add("--reorder", row.reorder);
+  if (row.alpha != 1) add("--alpha", fmt::format("{}", row.alpha));
+  if (row.beta != 0) add("--beta", fmt::format("{}", row.beta));
   if (row.split) {
     add("--gpus", std::to_string(row.split->gpus));
     add("--split", row.split->name);

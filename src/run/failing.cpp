@@ -55,7 +55,8 @@ CsrMatrix in_own_order(const Problem& problem) {
   return a;
 }
 
-DenseMatrix product(const CsrMatrix& a, const DenseMatrix& b) {
+// alpha * A * B + beta * C, rounded once.
+DenseMatrix result(const CsrMatrix& a, const DenseMatrix& b, const Update& update) {
   DenseMatrix c{a.rows, b.cols, std::vector<float>(static_cast<std::size_t>(a.rows * b.cols))};
   if (!b.values64.empty()) c.values64.resize(c.values.size());
   std::vector<TwoTermSum> sums(static_cast<std::size_t>(b.cols));
@@ -66,11 +67,22 @@ DenseMatrix product(const CsrMatrix& a, const DenseMatrix& b) {
         sums[j].add(a.value(e), b.value(a.col_idx[e] * b.cols + j));
     for (std::int64_t j = 0; j < b.cols; ++j) {
       sums[j].finish();
-      c.values[row * c.cols + j] = static_cast<float>(sums[j].sum);
-      if (!c.values64.empty()) c.values64[row * c.cols + j] = sums[j].sum;
+      const double value = updated(sums[j], update, row, j).sum;
+      c.values[row * c.cols + j] = static_cast<float>(value);
+      if (!c.values64.empty()) c.values64[row * c.cols + j] = value;
     }
   }
   return c;
+}
+
+DenseMatrix start(const DenseView& c, const StartOfC& start) {
+  DenseMatrix matrix{c.rows, c.cols, {}};
+  for (std::int64_t i = 0; i < c.rows; ++i)
+    for (std::int64_t j = 0; j < c.cols; ++j) {
+      matrix.values.push_back(static_cast<float>(start.at(i, j)));
+      if (c.type == ElementType::f64) matrix.values64.push_back(start.at(i, j));
+    }
+  return matrix;
 }
 
 std::string short_hash(const std::string& text) {
@@ -105,7 +117,8 @@ MadeFolders require_failing_folder(const std::string& folder) {
 }
 
 std::string save_failing(const std::string& folder, const ResultRow& row, const Problem& problem,
-                         const DenseView& b, const DenseView& c, Device& device) {
+                         const DenseView& b, const DenseView& c, const Update& update,
+                         Device& device) {
   const std::filesystem::path path = std::filesystem::path(folder) / folder_name(row);
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -115,7 +128,8 @@ std::string save_failing(const std::string& folder, const ResultRow& row, const 
   write_matrix_market((path / "a.mtx").string(), a, false);
   write_npy((path / "b.npy").string(), host_b);
   write_npy((path / "got.npy").string(), fetch(c, device));
-  write_npy((path / "want.npy").string(), product(a, host_b));
+  write_npy((path / "want.npy").string(), result(a, host_b, update));
+  if (update.beta != 0) write_npy((path / "c.npy").string(), start(c, update.start));
   return path.string();
 }
 

@@ -7,6 +7,7 @@
 #include "io/made_folders.hpp"
 #include "spmmbench/problem.hpp"
 #include "spmmbench/result.hpp"
+#include "spmmbench/update.hpp"
 
 namespace spmmbench {
 
@@ -14,9 +15,10 @@ namespace spmmbench {
 MadeFolders require_failing_folder(const std::string& folder);
 
 // Writes a.mtx, b.npy, got.npy and want.npy into a folder of the case below `folder`, and returns
-// the path. A and B are rounded as for the kernel, and A has its own row order. want.npy is the
-// fp64 product, rounded to fp32. Throws Error.
+// the path; and c.npy, as C was before, where the launch read it. A and B are rounded as for the
+// kernel, and A has its own row order. want.npy is the fp64 result, rounded to fp32. Throws Error.
 std::string save_failing(const std::string& folder, const ResultRow& row, const Problem& problem,
-                         const DenseView& b, const DenseView& c, Device& device);
+                         const DenseView& b, const DenseView& c, const Update& update,
+                         Device& device);
 
 }  // namespace spmmbench

@@ -11,7 +11,6 @@
 #include "gpu/given_csr.hpp"
 #include "measure/preparation.hpp"
 #include "run/failing.hpp"
-#include "verify/bound.hpp"
 #include "verify/reference.hpp"
 
 namespace spmmbench {
@@ -49,13 +48,15 @@ MatrixRun::MatrixRun(LoadedInput& loaded, const Cases& cases, const Protocol& pr
 void MatrixRun::select(const PlannedCase& planned) {
   const KernelInfo info = planned.choice->info();
   const bool binary = info.binary;
-  const int bits_of_sums = sum_bits(info, planned.group->precision);
+  const auto bits_of = [&](const PlannedCase& of) {
+    return exact_sum_bits(of.choice->info(), of.group->precision, of.group->c_type,
+                          rounded(cases_.scalars, of.group->precision));
+  };
   const bool new_a = !current_ || current_->reorder->to_string() != planned.reorder->to_string() ||
                      current_->group != planned.group ||
                      current_->choice->kernel->info().binary != binary;
-  const bool new_test =
-      new_a || sum_bits(current_->choice->info(), current_->group->precision) != bits_of_sums ||
-      current_->choice->kernel->info().form.packed != info.form.packed;
+  const bool new_test = new_a || bits_of(*current_) != bits_of(planned) ||
+                        current_->choice->kernel->info().form.packed != info.form.packed;
   if (new_a || current_->choice != planned.choice) prepared_ = {};
   current_ = planned;
   if (!new_test) return;
@@ -71,7 +72,7 @@ void MatrixRun::select(const PlannedCase& planned) {
     if (new_a) a_.select(*planned.reorder, planned.group->precision, binary);
     exact_.emplace(a_.csr(), a_.row_ids(), host_b_, cases_.load.seed,
                    ExactTraits{.binary = binary,
-                               .sum_bits = bits_of_sums,
+                               .sum_bits = bits_of(planned),
                                .packed = info.form.packed,
                                .precision = planned.group->precision});
   } catch (const std::exception& error) {
@@ -166,9 +167,13 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.problem.orders = &a_.orders();
     input.prepared = &prepared_;
     if (!protocol_.save_failing.empty())
-      input.save_wrong = [&](const ResultRow& wrong, const Problem& problem, const DenseView& b) {
-        return save_failing(protocol_.save_failing, wrong, problem, b, input.operands->c, device);
+      input.save_wrong = [&](const ResultRow& wrong, const Problem& problem, const DenseView& b,
+                             const Update& update) {
+        return save_failing(protocol_.save_failing, wrong, problem, b, input.operands->c, update,
+                            device);
       };
+    const Scalars scalars = rounded(cases_.scalars, planned.group->precision);
+    input.update = {scalars.alpha, scalars.beta, drawn_c(planned.group->c_type, cases_.load.seed)};
     input.b_is_drawn = host_b_ == nullptr;
     input.repeat_check = protocol_.repeat_check;
     input.calls_curve = protocol_.calls_curve;
@@ -176,8 +181,8 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     if (!protocol_.one_launch) input.exact = &*exact_;
     const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);
     if (is_new)
-      bytes->second =
-          compulsory_bytes(a_.csr(), planned.n, planned.group->precision, planned.group->c_type);
+      bytes->second = compulsory_bytes(a_.csr(), planned.n, planned.group->precision,
+                                       planned.group->c_type, scalars.beta != 0);
     input.compulsory_bytes = bytes->second;
     // A copy bandwidth that the parent measured belongs to its main device.
     const double copy_rate =

@@ -18,6 +18,7 @@
 #include "spmmbench/device.hpp"
 #include "spmmbench/precision.hpp"
 #include "spmmbench/result.hpp"
+#include "spmmbench/scalars.hpp"
 #include "spmmbench/spec.hpp"
 #include "timing/stopping.hpp"
 
@@ -43,6 +44,7 @@ struct Cases {
   LoadOptions load;
   std::string b_file;  // dense B from a file; empty: random, or the generator's
   std::optional<std::pair<std::int64_t, std::int64_t>> b_dims;
+  Scalars scalars;
   int gpus = 1;       // of one product
   std::string split;  // how it is divided among them; empty where there is one
   Resume resume = Resume::none;

@@ -172,6 +172,8 @@ ResultRow planned_row(const Cases& cases, const MatrixSummary& matrix, const Pla
   row.c_type = to_string(planned.group->c_type);
   row.layout = cases.layout == Layout::row_major ? "row" : "col";
   row.reorder = planned.reorder->to_string();
+  row.alpha = cases.scalars.alpha;
+  row.beta = cases.scalars.beta;
   if (cases.gpus > 1) {
     row.split.emplace();
     row.split->name = cases.split;

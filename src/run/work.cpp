@@ -49,7 +49,7 @@ std::string describe_work(const Work& work) {
   // All members are bound by name: with a new one this does not compile until it is named here, and
   // then written below and read in read_work.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
-               load, b_file, b_dims, gpus, split, resume, known] = work.cases;
+               load, b_file, b_dims, scalars, gpus, split, resume, known] = work.cases;
   const auto& [limits, repeat_check, calls_curve, one_launch, isolate, interleave, timeout_s,
                plugins_here, cache, save_failing, rates, device, nonce, place] = work.protocol;
   const auto& [seed, dims, bin_type, prune, fp64, transpose] =
@@ -72,6 +72,7 @@ std::string describe_work(const Work& work) {
                {"transpose", transpose},
                {"b_file", to_printable(b_file)},
                {"b_dims", sizes(b_dims)},
+               {"scalars", {scalars.alpha, scalars.beta}},
                {"gpus", gpus},
                {"split", split},
                {"place", {place.rank, place.ranks, place.on_host, to_printable(place.meeting)}},
@@ -125,6 +126,7 @@ Work read_work(const std::string& text) try {
   cases.load.transpose = json.at("transpose");
   cases.b_file = read_text(json.at("b_file"));
   cases.b_dims = read_sizes(json.at("b_dims"));
+  cases.scalars = {json.at("scalars").at(0), json.at("scalars").at(1)};
   cases.gpus = json.at("gpus");
   cases.split = json.at("split").get<std::string>();
   cases.resume = read_enum(json.at("resume"), Resume::failed);

@@ -30,7 +30,8 @@ int sum_bits(const KernelInfo& kernel, Precision precision) {
   return -std::ilogb(unit_roundoff(sum_type(kernel, precision)));
 }
 
-ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementType c_type) {
+ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementType c_type,
+                       const Scalars& scalars) {
   const Accumulation sums = sums_of(kernel, precision);
   const ElementType type = sum_type(kernel, precision);
   ErrorBound bound;
@@ -55,22 +56,34 @@ ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementTyp
     bound.output_unit = unit_roundoff(c_type);
     bound.output_absolute = smallest_subnormal(c_type) / 2;
   }
+  if (!scalars.plain()) {
+    // Two roundings, and what they make of the errors before them: at most as much.
+    const double scale = std::abs(scalars.alpha);
+    bound.scaling = 4 * unit_roundoff(type);
+    bound.scaling_absolute = 3 * smallest_normal(type);
+    bound.underflow *= std::max(scale, 1.0);
+    if (!takes_scalars(kernel) && bound.output_unit > 0) {
+      bound.scaling += bound.output_unit;
+      bound.scaling_absolute += scale * bound.output_absolute;
+    }
+  }
   return bound;
 }
 
-double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound) {
+double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound,
+                  const Update& update) {
   constexpr double kMeanSquareOfB = 1.0 / 3;
   double squares = 0;  // of one column
 #pragma omp parallel for schedule(dynamic, 1024) reduction(+ : squares)
   for (std::int64_t row = 0; row < a.rows; ++row) {
-    double norm = 0;
+    double norm = update.beta * update.beta;
     for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
-      const double value = a.scale * a.value(e);
+      const double value = update.alpha * a.scale * a.value(e);
       if (std::isfinite(value)) norm += value * value;
     }
     const auto k = static_cast<double>(a.row_length(row));
     const double relative = relative_growth(bound, k) + bound.output_unit;
-    const double absolute = k * bound.underflow + bound.output_absolute;
+    const double absolute = k * bound.underflow + bound.scaling_absolute + bound.output_absolute;
     squares += relative * relative * norm * kMeanSquareOfB + absolute * absolute;
   }
   return kMeanMargin * std::sqrt(static_cast<double>(n) * squares);

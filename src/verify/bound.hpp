@@ -4,6 +4,8 @@
 #include "spmmbench/error_bound.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/matrix.hpp"
+#include "spmmbench/scalars.hpp"
+#include "spmmbench/update.hpp"
 
 namespace spmmbench {
 
@@ -12,7 +14,8 @@ ElementType sum_type(const KernelInfo& kernel, Precision precision);
 // The bits that its sums have at least, of whole numbers: 24 in fp32.
 int sum_bits(const KernelInfo& kernel, Precision precision);
 
-ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementType c_type);
+ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementType c_type,
+                       const Scalars& scalars = {});
 
 // What ||C - Cref||_F may be, for a B of `n` columns whose elements are drawn independently from
 // U(-1, 1). The root mean square of the error over all such B is at most
@@ -27,7 +30,11 @@ ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementTyp
 // (Minkowski). The result is kMeanMargin times this. By Markov's inequality a right kernel exceeds
 // it with a probability of at most 1/64, if all of its roundings were the worst that there are;
 // errors that point in different directions stay below 1 / kMeanMargin of it.
+//
+// With scalars, a row of A is alpha times as long, and has another element, beta, which C's own
+// values meet. They are drawn likewise.
 inline constexpr double kMeanMargin = 8;
-double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound);
+double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound,
+                  const Update& update = {});
 
 }  // namespace spmmbench

@@ -85,6 +85,7 @@ class HostReference final : public ReferenceChecker {
   Verdict compare(const DenseView& c, const Judge& judge_element) {
     constexpr std::int64_t kMostKept = (std::int64_t{256} << 20) / sizeof(Sum);
     const std::int64_t n = c.cols;
+    const Update& update = expected();
     const bool few = a_.rows * n <= kMostKept;
     const bool keep = known_ || (few && a_.rows * n * sizeof(Sum) < available_memory_bytes());
     if (keep) kept_.resize(a_.rows * n);
@@ -109,10 +110,10 @@ class HostReference final : public ReferenceChecker {
           Sum* const sums = keep ? kept_.data() + row * n + first : own;
           if (!known_) compute_row(row, first, count, sums);
           for (std::int64_t j = 0; j < count; ++j) {
-            const ElementVerdict element =
-                judge_element(element_at(c, c_row, first + j), sums[j], k);
+            const Sum sum = updated(sums[j], update, c_row, first + j);
+            const ElementVerdict element = judge_element(element_at(c, c_row, first + j), sum, k);
             error_squares += element.error * element.error;
-            if (std::isfinite(sums[j].sum)) reference_squares += sums[j].sum * sums[j].sum;
+            if (std::isfinite(sum.sum)) reference_squares += sum.sum * sum.sum;
             typical = std::max(typical, element.over_typical);
             incomparable += element.comparable ? 0 : 1;
             const Verdict here = {

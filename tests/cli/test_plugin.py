@@ -310,11 +310,12 @@ class Faults(Plugins):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertRegex(result.stdout, r"ok +csr_strips:csr_strips: \d{2,} cases passed")
         right = ("adds", "packed", "pads", "knows_ld", "inspects", "binary", "square", "limited", "half_sums", "tunes",
-                 "varied", "copies", "eight_bits")
+                 "varied", "copies", "eight_bits", "scales")
         wrong = {"beyond": "wrote outside of C", "before": "wrote outside of C", "no_launch": "nan, expected",
                  "crash_in_launch": "ended by signal 11", "throws": "threw a C++ exception: thrown on purpose",
                  "exits": "exit 0", "fails": "failed on purpose", "leaks": "bytes more after each: what does not",
                  "no_scale": "C(0, 0) is ", "stale": "second launch, with another B: C(",
+                 "scales_alone": "launch_scaled: C(",
                  "copies_untold": "device_bytes: the report says that 1000 bytes are held, and ",
                  "claims_much": "device_bytes: the report says that 100000000 bytes are held, and "}
         result = self.spmmbench("check-plugin", *(f"{flags()}:{name}" for name in (*right, *wrong)))

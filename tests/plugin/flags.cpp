@@ -198,6 +198,20 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   return SPMMBENCH_OK;
 }
 
+// In fp32.
+spmmbench_status launch_scaled(spmmbench_plan* plan, const spmmbench_dense* b,
+                               const spmmbench_dense* c, double alpha, double beta, void* stream) {
+  auto* const out = static_cast<float*>(c->data);
+  const std::vector<float> before(out, out + c->rows * c->ld);
+  const spmmbench_status status = launch(plan, b, c, stream);
+  if (is(plan->prepared->kernel, "scales_alone")) beta = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    out[i] *= static_cast<float>(alpha);
+    if (beta != 0) out[i] += static_cast<float>(beta) * before[i];
+  }
+  return status;
+}
+
 spmmbench_status inspect_b(spmmbench_plan*, const spmmbench_dense* b,
                            const spmmbench_stages* stages) {
   if (stages != nullptr) stages->add(stages->context, "count", static_cast<double>(b->rows));
@@ -317,6 +331,14 @@ std::vector<spmmbench_kernel> describe() {
   for (const char* name : {"copies", "copies_untold"}) add(name).flags = 0;
   for (const char* name : {"eight_bits", "no_scale"})
     add(name).precisions = SPMMBENCH_SET(SPMMBENCH_FP8_E4M3_IN);
+#if !defined(VERSION) || VERSION != 1
+  for (const char* name : {"scales", "scales_alone"}) add(name).launch_scaled = launch_scaled;
+#endif
+  spmmbench_kernel& shorter = add("without_launch_scaled");
+  shorter.size = SPMMBENCH_KERNEL_SIZE_2;
+#if defined(VERSION) && VERSION == 1
+  shorter.size = model.size;
+#endif
   add("claims_much");
   add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
   spmmbench_kernel& half_zeros = add("half_zeros");

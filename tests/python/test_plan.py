@@ -45,6 +45,23 @@ class Products(unittest.TestCase):
             with self.subTest(form):
                 self.assertProduct(cpu_plan(a.asformat(form), 8) @ b, a, b)
 
+    def test_a_product_is_scaled_and_added_to_c(self):
+        a, b = matrix(), dense(50, 8)
+        for c_type, tolerance in (("fp32", 1e-5), ("fp16", 4e-3)):
+            plan = cpu_plan(a, 8, precision="fp32", c_type=c_type)
+            before = dense(60, 8).astype(c_type.replace("fp", "float"))
+            c = before.copy()
+            self.assertIs(plan(b, out=c, alpha=1.5, beta=-0.5), c)
+            expected = 1.5 * (a.astype(np.float64) @ b) - 0.5 * before.astype(np.float64)
+            np.testing.assert_allclose(c.astype(np.float64), expected, tolerance, tolerance)
+            c[:] = np.nan
+            self.assertProduct(plan(b, out=c, alpha=2), 2 * a, b, tolerance)
+            self.assertProduct(plan(b, out=c), a, b, tolerance)
+            self.assertProduct(plan(b, alpha=3), 3 * a, b, tolerance)
+        for arguments, text in (({"beta": 1}, "beta: expected 0"), ({"alpha": float("nan")}, "finite")):
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, text):
+                plan(b, **arguments)
+
     def test_new_values_are_multiplied_by_all_plans(self):
         a, b = matrix(), dense(50, 8)
         for precision in ("fp32", "fp64"):

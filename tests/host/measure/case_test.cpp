@@ -174,8 +174,9 @@ class RunCase : public ::testing::Test {
     if (exactly_) input.exact = &exact;
     input.free_memory = [&] { input.reference->release_memory(); };
     if (!save_failing_.empty())
-      input.save_wrong = [&](const ResultRow& row, const Problem& problem, const DenseView& b) {
-        return save_failing(save_failing_, row, problem, b, operands.c, device_);
+      input.save_wrong = [&](const ResultRow& row, const Problem& problem, const DenseView& b,
+                             const Update& update) {
+        return save_failing(save_failing_, row, problem, b, operands.c, update, device_);
       };
     row_ = {};
     row_.matrix.sha256 = sha256_;

@@ -1,0 +1,117 @@
+// C = alpha A B + beta C on a GPU: of kernels that take scalars, and of one that does not.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "devices.hpp"
+#include "measure/case.hpp"
+#include "spmmbench/registry.hpp"
+#include "spmmbench/reordering.hpp"
+#include "verify/reference.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+// Rows of 0 to 12 nonzeros.
+CsrMatrix uneven(std::int64_t size) {
+  CsrMatrix a{size, size, {0}, {}, {}};
+  for (std::int64_t row = 0; row < size; ++row) {
+    for (std::int64_t i = 0; i < row % 13; ++i) {
+      a.col_idx.push_back(static_cast<std::int32_t>((row + i * 16) % size));
+      a.values.push_back(0.25F + static_cast<float>(i % 5) * 0.125F);
+    }
+    std::sort(a.col_idx.begin() + a.row_ptr.back(), a.col_idx.end());
+    a.row_ptr.push_back(static_cast<std::int64_t>(a.values.size()));
+  }
+  return a;
+}
+
+struct Asked {
+  const char* kernel;
+  Precision precision;
+  ElementType c_type;
+};
+
+void expect_right(const Asked& asked, Layout layout, const Scalars& given, Device& device) {
+  const Spec spec = Spec::parse(asked.kernel);
+  const Kernel* const kernel = Registry<Kernel>::instance().find(spec.name);
+  ASSERT_NE(kernel, nullptr) << asked.kernel;
+  CsrMatrix a = uneven(208);
+  if (asked.precision == Precision::fp64) a.values64 = {a.values.begin(), a.values.end()};
+  const KernelChoice choice{kernel, spec.options};
+  const std::int64_t n = kernel->info().name.starts_with("cusparse_spmv") ? 1 : 40;
+  const Operands operands =
+      make_operands(a, n, asked.precision, asked.c_type, layout, nullptr, 1, device);
+  const auto reference = make_reference(a, {}, operands.b, device);
+  const auto orders = make_row_orders(a, {"none", {}});
+  const Scalars scalars = rounded(given, asked.precision);
+  PreparedA prepared;
+  CaseInput input;
+  input.choice = &choice;
+  input.problem.a = &a;
+  input.problem.precision = asked.precision;
+  input.problem.orders = orders.get();
+  input.problem.options = spec.options;
+  static_cast<Shape&>(input.problem) = {n, asked.c_type, layout, operands.b.ld, operands.c.ld};
+  input.prepared = &prepared;
+  input.device = &device;
+  input.operands = &operands;
+  input.reference = reference.get();
+  input.update = {scalars.alpha, scalars.beta, drawn_c(asked.c_type, 1)};
+  input.a_checksum = checksum_of_a(input.problem, device);
+  ExactOperands exact(
+      a, {}, nullptr, 1,
+      {.sum_bits = exact_sum_bits(kernel->info(), asked.precision, asked.c_type, scalars),
+       .precision = asked.precision});
+  input.exact = &exact;
+  ResultRow row;
+  run_case(input, {.noise = 0.1, .min_samples = 3, .max_samples = 3, .max_seconds = 0.1}, row);
+  const std::string what =
+      std::string(asked.kernel) + " " + std::string(to_string(asked.precision)) + " C " +
+      std::string(to_string(asked.c_type)) + (layout == Layout::row_major ? " row" : " col");
+  if (row.status != Status::skipped) {  // a layout that the kernel does not take
+    EXPECT_EQ(row.status, Status::ok) << what << ": " << row.reason;
+  }
+  if (row.exact) {
+    EXPECT_TRUE(row.exact->passed) << what << ": " << row.exact->not_made;
+  }
+}
+
+TEST(ScaledOnDevice, KernelsAreRightWhetherTheyTakeScalarsOrNot) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const Asked all[] = {
+      {"cublas_dense", Precision::fp32, ElementType::f32},
+      {"cublas_dense", Precision::fp16, ElementType::f16},
+      {"cublas_dense", Precision::fp64, ElementType::f64},
+      {"cublaslt_dense", Precision::fp8_e4m3, ElementType::f32},
+      {"cusparse_csr_default", Precision::fp32, ElementType::f32},
+      {"cusparse_csr_alg1", Precision::fp32, ElementType::f32},
+      {"cusparse_csr_alg2", Precision::fp16, ElementType::f32},
+      {"cusparse_csr_alg3", Precision::fp32, ElementType::f32},
+      {"cusparse_csr_alg3", Precision::fp16, ElementType::f16},
+      {"cusparse_csr_default", Precision::fp64, ElementType::f64},
+      {"cusparse_coo_alg1", Precision::fp32, ElementType::f32},
+      {"cusparse_coo_alg2", Precision::fp32, ElementType::f32},
+      {"cusparse_coo_alg3", Precision::fp32, ElementType::f32},
+      {"cusparse_coo_alg4", Precision::fp32, ElementType::f32},
+      {"cusparse_bsr?block=16", Precision::fp32, ElementType::f32},
+      {"cusparse_blocked_ell", Precision::fp16, ElementType::f32},
+      {"cusparse_spmv", Precision::fp32, ElementType::f32},
+      {"cusparse_spmv_coo_alg2", Precision::fp32, ElementType::f32},
+      {"csr_row_split", Precision::fp32, ElementType::f32},
+      {"csr_merge", Precision::fp64, ElementType::f64},
+      {"async_wcsr", Precision::fp16, ElementType::f16},
+      {"async_wcsr", Precision::bf16, ElementType::f32},
+  };
+  for (const Asked& asked : all)
+    for (const Layout layout : {Layout::row_major, Layout::col_major})
+      for (const Scalars& scalars : {Scalars{1.5, 0.5}, {2, 0}, {1, 1}}) {
+        SCOPED_TRACE(scalars.beta);
+        expect_right(asked, layout, scalars, device);
+      }
+}
+
+}  // namespace
+}  // namespace spmmbench::test
