@@ -183,7 +183,11 @@ def precisions():
     fp64 = [row for row in rows if row["group"] == "fp64"]
     fp8 = [row for row in rows if row["group"] == "fp8"]
     of_auto = [("auto", "fp64")]
-    in_fp8 = [(kernel, "fp8_e4m3") for kernel in ("auto", "async_wcsr", "csr_row_split")]
+
+    def in_fp8(ns, *kernels):
+        shown = [(kernel, "fp8_e4m3") for kernel in kernels]
+        return ratios_table(fp8, ns, shown, lambda row: (row["kernel"], row["precision"]) == ("auto", "fp16"))
+
     return f"""# fp64 and fp8
 
 General matrices on an H200 (`results/h200/precisions.csv`).
@@ -197,7 +201,8 @@ Speed-up over the fastest cuSPARSE algorithm in fp64, SpMV at N = 1 included.
 
 Speed-up over `auto` in fp16. Graphs and meshes gather rows of B, which have half as many bytes in fp8.
 
-{ratios_table(fp8, (8, 32, 128, 512), in_fp8, lambda row: (row["kernel"], row["precision"]) == ("auto", "fp16"))}"""
+{in_fp8((8, 32), "auto", "jagged_slices")}
+{in_fp8((128, 512), "auto", "async_wcsr", "csr_row_split")}"""
 
 
 # auto
