@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 
 from command_line import Parser
 from docs_tables_data import RESULTS, cases_of, digits, document, rows_of, table, us
+from docs_tables_scaling import scaling
 from docs_tables_weights import block_sparse, esmm, layers, two_four, weights
 from papers import TARGETS
 from reproduce import print_markdown, recorded_outcome
@@ -419,6 +420,7 @@ TABLES = {
     "esmm": esmm,
     "c-types": c_types,
     "beyond-cache": beyond_cache,
+    "scaling": scaling,
     "gcn": gcn,
     "qwen": qwen,
     "papers": papers,

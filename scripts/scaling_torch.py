@@ -9,10 +9,12 @@ whose square divides P: the c GPUs of a group hold the same rows, each multiplie
 their owners broadcast, and the group adds up. With less than four GPUs that is 1D.
 
 Values of A and B are drawn in [-1, 1), A and B in fp16 on GPUs (fp32 on the CPU), C as torch gives it. Every C is
-compared with a product in fp32 before it is timed. A time is the median over samples of the slowest rank's.
+compared with a product in fp32 before it is timed. A time is the median over samples of the slowest rank's. --csv
+keeps the lines with the columns of `spmmbench run --csv`.
 """
 
 import argparse
+import csv
 import os
 import pathlib
 import statistics
@@ -28,6 +30,7 @@ def parse_arguments():
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("matrices", nargs="+", type=pathlib.Path, help="Matrix Market files")
     parser.add_argument("-n", type=int, default=128, help="columns of B; default: 128")
+    parser.add_argument("--csv", type=pathlib.Path, help="a file for the times")
     args = parser.parse_args()
     if "RANK" not in os.environ:
         parser.error("no rank: start it with torchrun --nproc-per-node GPUS")
@@ -124,8 +127,7 @@ def measure(path, n, device):
     a.data = generator.uniform(-1, 1, a.nnz).astype(np.float32)
     b = torch.from_numpy(generator.uniform(-1, 1, (a.shape[1], n)).astype(np.float32))
     if a.shape[0] != a.shape[1]:
-        return f"{path.stem}: not square\n"
-    lines = ""
+        raise SystemExit(f"{path}: not square")
     replicas = int(world() ** 0.5)
     while world() % (replicas * replicas) != 0:
         replicas -= 1
@@ -137,8 +139,7 @@ def measure(path, n, device):
         scale = torch.from_numpy(abs(a[job.rows]) @ abs(b.numpy())).clamp(min=1e-3)
         error = torch.tensor([((job.product().float().cpu() - expected).abs() / scale).max().item()], device=device)
         dist.all_reduce(error, dist.ReduceOp.MAX)
-        lines += f"{path.stem} N={n} {name} on {world()}: {median_us(job.product, device):.1f} us, error {error.item():.1e}\n"
-    return lines
+        yield name, median_us(job.product, device), error.item()
 
 
 def main():
@@ -157,10 +158,16 @@ def main():
     if on_gpu:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if on_gpu else "gloo")
+    rows = []
     for path in args.matrices:
-        lines = measure(path, args.n, device)
-        if dist.get_rank() == 0:
-            print(lines, end="", flush=True)
+        for name, us, error in measure(path, args.n, device):
+            rows.append((path.stem, args.n, "fp16" if on_gpu else "fp32", "torch.sparse", name, world(), us))
+            if dist.get_rank() == 0:
+                print(f"{path.stem} N={args.n} {name} on {world()}: {us:.1f} us, error {error:.1e}", flush=True)
+    if args.csv and dist.get_rank() == 0:
+        with args.csv.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows([("matrix", "n", "precision", "kernel", "split", "gpus", "hot_median_us"), *rows])
     dist.destroy_process_group()
 
 

@@ -26,6 +26,8 @@ MEDIANS = (
     "group,matrix,rows,cols,nnz,n,precision,c_type,layout,kernel,hot_median_us,cold_median_us,prepare_ms,of_bound,break_even_calls,timer_floor_us"
 ).split(",")
 NUMBERS = MEDIANS[MEDIANS.index("hot_median_us") :]
+SPLIT = "split,gpus,way,received_share,transfer_us,product_us,one_gpu_us,should_pay,pays".split(",")
+NUMBERS += SPLIT[3:7]
 CHOICES = (
     "group,matrix,n,precision,layout,kernel,picked,hot_median_us,prepare_ms,fastest,fastest_us,cusparse_us,cublas_us"
 ).split(",")
@@ -69,7 +71,7 @@ def slim_document(path, kernels, skipped):
 def flat(row, group, context):
     """A row of a document with the columns of a CSV."""
     timing = {f"{kind}_median_us": (row[kind] or {}).get("median_us", "") for kind in ("hot", "cold")}
-    stages = row["stages_ms"]
+    stages, of_split = row["stages_ms"], row.get("split") or {}
     return {
         "group": group,
         "matrix": row["matrix"]["name"],
@@ -81,6 +83,7 @@ def flat(row, group, context):
         "prepare_ms": sum(ms for stage, ms in stages.items() if stage != "load"),
         "picked": (row.get("pick") or {}).get("kernel", ""),
         "calls_us": row.get("calls_us") or {},
+        **{key: value for key, value in {**of_split, "split": of_split.get("name", "")}.items() if key in SPLIT},
     }
 
 
@@ -107,7 +110,7 @@ def slim_medians(rows):
     for row in rows:
         yield {
             key: number(row.get(key)) if key in NUMBERS else row.get(key, "")
-            for key in MEDIANS
+            for key in (*MEDIANS, *SPLIT)
         }
 
 
@@ -175,7 +178,7 @@ def slim(args):
     rows = [row for row in rows if matches(row["kernel"], args.kernels)]
     if args.what == "calls":
         return table(*slim_calls(rows))
-    return table(MEDIANS, slim_medians(rows))
+    return table((*MEDIANS, *SPLIT), slim_medians(rows))
 
 
 def main(argv):

@@ -28,10 +28,15 @@ class ScalingTorch(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "graph.mtx"
             scipy.io.mmwrite(path, sp.random(70, 70, 0.1, random_state=1))
-            result = self.run_ranks(4, path, "-n", "8")
+            times = path.with_suffix(".csv")
+            result = self.run_ranks(4, path, "-n", "8", "--csv", times)
+            head, *rows = times.read_text().splitlines() if times.exists() else [""]
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = result.stdout.splitlines()
         self.assertEqual([line.split()[2] for line in lines], ["1D", "1.5D"])
+        self.assertEqual(head, "matrix,n,precision,kernel,split,gpus,hot_median_us")
+        self.assertEqual([row.split(",")[:6] for row in rows],
+                         [["graph", "8", "fp32", "torch.sparse", name, "4"] for name in ("1D", "1.5D")])
         for line in lines:
             self.assertLess(float(line.split()[-1]), 1e-5)
 
