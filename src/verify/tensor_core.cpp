@@ -10,6 +10,7 @@ namespace spmmbench {
 namespace {
 
 constexpr int kLeastExponent = -126;  // of fp32
+constexpr int kNoExponent = std::numeric_limits<int>::min();
 
 int exponent_of(double value, int least) { return std::max(std::ilogb(value), least); }
 
@@ -23,15 +24,17 @@ double truncated(double value, int exponent) {
 float multiply_accumulate(const TensorCore& core, std::span<const float> a,
                           std::span<const float> b, float accumulator) {
   double unrounded = accumulator;
-  int largest = accumulator == 0 ? kLeastExponent : exponent_of(accumulator, kLeastExponent);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    unrounded += static_cast<double>(a[i]) * b[i];
+  for (std::size_t i = 0; i < a.size(); ++i) unrounded += static_cast<double>(a[i]) * b[i];
+  if (std::isnan(unrounded)) return std::bit_cast<float>(0x7FFFFFFFU);
+  if (std::isinf(unrounded)) return static_cast<float>(unrounded);
+
+  int largest = kNoExponent;
+  if (accumulator != 0) largest = exponent_of(accumulator, kLeastExponent);
+  for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i] != 0 && b[i] != 0)
       largest = std::max(
           largest, exponent_of(a[i], core.least_exponent) + exponent_of(b[i], core.least_exponent));
-  }
-  if (std::isnan(unrounded)) return std::bit_cast<float>(0x7FFFFFFFU);
-  if (std::isinf(unrounded)) return static_cast<float>(unrounded);
+  if (largest == kNoExponent) return 0;
 
   // Every step is exact in fp64: terms are multiples of the last bit kept, and below 2^64 of it.
   const int last_bit = largest - core.aligned_bits;

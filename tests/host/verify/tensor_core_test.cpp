@@ -68,11 +68,11 @@ TEST(TensorCore, TakesSubnormalInputsForAsLargeAsTheLeastNormalOne) {
   EXPECT_EQ(sum_of(kHalf, {{0x1p-14F, 0x1p-10F}}, 0x1p-40F), 0x1.0001p-24F);
 }
 
-TEST(TensorCore, HasSubnormalSumsUpToTheirLastBit) {
+TEST(TensorCore, HasSubnormalSumsOfProductsThatFp32CannotHold) {
   constexpr TensorCore kBfloat = tensor_core(Precision::bf16);
   EXPECT_EQ(sum_of(kBfloat, {{0x1p-70F, 0x1p-70F}}, 0x1p-149F), 0x1.008p-140F);
-  EXPECT_EQ(sum_of(kBfloat, {4, {0x1p-75F, 0x1p-76F}}), 0x1p-149F) << "two bits more are kept";
-  EXPECT_EQ(sum_of(kBfloat, {16, {0x1p-76F, 0x1p-76F}}), 0);
+  EXPECT_EQ(sum_of(kBfloat, {16, {0x1p-76F, 0x1p-77F}}), 0x1p-149F);
+  EXPECT_EQ(sum_of(kBfloat, {4, {0x1p-76F, 0x1p-76F}}, 0x1p-149F), 0x1p-149F);
 }
 
 TEST(TensorCore, OverflowsToInfinityAndHasOneNan) {
