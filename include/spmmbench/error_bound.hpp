@@ -12,20 +12,20 @@
 // unit, fp64: the same with u = 2^-53. The reference is a sum of two terms (reference_sum.hpp),
 // which errs by about (k u)^2 S: less than the bound by the factor k u.
 //
-// unit, tensor cores: products of 16-bit and tf32 inputs are exact; before they are added, the
-// products and the accumulator are aligned to the largest of them and truncated to 24 bits, an
-// error of at most 2^-23 of that largest term for each of them (Fasi, Higham, Mikaitis, Pranesh,
-// PeerJ CS 7:e330, 2021; tests/device/truncation_test.cpp probes it). One nonzero brings at most
-// two truncations, its own and the accumulator's (a product with 0 changes nothing), and no term
-// exceeds S: hence 2 * 2^-23 = 4u per nonzero.
+// unit, tensor cores: products of 16-bit and tf32 inputs are exact. Products and the accumulator
+// are aligned to the largest of them and truncated, and so is their sum (verify/tensor_core.hpp).
+// The largest one loses nothing; with one nonzero in an instruction all losses are below 2^-23 of
+// the sum of magnitudes, with n below n times that: 2u per nonzero, on older GPUs too (Fasi,
+// Higham, Mikaitis, Pranesh, PeerJ CS 7:e330, 2021). One u more is for parts that are added in
+// fp32. In S a factor below the least normal number counts as that, since it is aligned like it.
 //
 // unit, fp8: products are exact. Two scales are multiplied, and values of A, or sums, by both: two
-// roundings more, which for k > 0 are at most 2u per nonzero. Tensor cores align the products and
-// the accumulator to the largest of them, truncate them to 13 bits behind the leading one, and
-// their sum likewise (DeepSeek-V3, arXiv 2412.19437, section 3.3.2; MMA-Sim, arXiv 2511.10909). One
-// nonzero brings at most these three truncations, each of at most 2^-13 S. A kernel that adds the
-// sums of every `chunk` columns of A in fp32 has them for the products of one chunk only, whose
-// |A||B| add up to S: hence min(k, chunk) of them.
+// roundings more, which for k > 0 are at most 2u per nonzero. Tensor cores align and truncate as
+// above, to 13 bits behind the leading one (DeepSeek-V3, arXiv 2412.19437, section 3.3.2; MMA-Sim,
+// arXiv 2511.10909), and so their sum: at most 2^-13 S for each nonzero.
+//
+// chunk: a kernel that adds the sums of every `chunk` columns of A in fp32 has such losses for the
+// products of one chunk only, whose |A||B| add up to S: hence min(k, chunk) of them.
 //
 // underflow: a product or sum below the smallest normal number errs by at most half of the smallest
 // subnormal number, or by its whole value where subnormals are flushed to zero.

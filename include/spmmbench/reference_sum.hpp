@@ -13,10 +13,13 @@ struct alignas(16) ReferenceSum {
   double sum = 0, magnitude = 0;  // Cref, and |A||B| over the finite products
   static constexpr double low = 0;
 
-  SPMMBENCH_HOST_DEVICE void add(double a, double b) {
+  // `least`: the least normal number of the type of A and B. In |A||B| a smaller factor counts as
+  // that (error_bound.hpp).
+  SPMMBENCH_HOST_DEVICE void add(double a, double b, double least) {
     const double product = a * b;
     sum += product;
-    if (std::isfinite(product)) magnitude += fabs(product);
+    if (product != 0 && std::isfinite(product))
+      magnitude += fmax(fabs(a), least) * fmax(fabs(b), least);
   }
   SPMMBENCH_HOST_DEVICE void add(const ReferenceSum& other) {
     sum += other.sum;
@@ -38,7 +41,7 @@ struct TwoTermSum {
   // |A||B| over the products of finite numbers: infinite where one of them overflows.
   double magnitude = 0;
 
-  SPMMBENCH_HOST_DEVICE void add(double a, double b) {
+  SPMMBENCH_HOST_DEVICE void add(double a, double b, double /*least*/ = 0) {
 #if defined(__CUDA_ARCH__)
     const double product = __dmul_rn(a, b);  // the compiler must not fuse it with the sum
 #else

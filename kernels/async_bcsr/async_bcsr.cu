@@ -10,7 +10,9 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "async_bcsr/choice.cuh"
 #include "async_bcsr/device.cuh"
@@ -26,6 +28,7 @@
 #include "select/features.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/sum_order.hpp"
 
 namespace spmmbench {
 namespace {
@@ -94,7 +97,7 @@ struct BlockedA {
   CUtensorMap map{};
 };
 
-class AsyncBcsrPlan final : public Plan {
+class AsyncBcsrPlan final : public Plan, public OrderedSums {
  public:
   AsyncBcsrPlan(const BlockedA& a, const Problem& problem, Device& device, StageTimer& stages)
       : a_(a), variant_(*bcsr::choose_variant(problem)) {
@@ -122,6 +125,11 @@ class AsyncBcsrPlan final : public Plan {
         work_ptr.swap(schedule.work_ptr);
         report_.metrics["model_us"] = schedule.us;
       }
+      n_tiles_ = n_tiles;
+      backwards_.resize(a.groups.groups() * n_tiles);
+      for (const bcsr::Work& block : work)
+        backwards_[block.group * n_tiles + block.n_tile] =
+            block.begin >= a.groups.step_ptr.back() && block.begin < block.end;
     }
     describe(problem, n_tiles);
     {
@@ -180,6 +188,36 @@ class AsyncBcsrPlan final : public Plan {
   }
 
   PlanReport report() const override { return report_; }
+
+  // The steps of the row's group, forwards or backwards, that have a block of the row; in each the
+  // columns of one instruction after the other.
+  std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t column) override {
+    const BcsrGroups& groups = a_.groups;
+    const CsrMatrix& a = *a_.a.a;
+    const std::int64_t place =
+        std::ranges::find(groups.unit_row, row / bcsr::kUnitRows) - groups.unit_row.begin();
+    const std::int64_t group = place / groups.kHeight, member = place % groups.kHeight;
+    std::vector<BcsrStep> steps(groups.steps.begin() + groups.step_ptr[group],
+                                groups.steps.begin() + groups.step_ptr[group + 1]);
+    if (backwards_[group * n_tiles_ + column / (variant_.tile_n * variant_.cluster)] != 0)
+      std::ranges::reverse(steps);
+    const int step_columns = bcsr::step_columns(a_.a.precision);
+    const int of_instruction = step_columns * bcsr::kMmaBytes / bcsr::kLineBytes;
+    SumOrder order;
+    for (const BcsrStep& step : steps) {
+      if (step.a_row[member] < 0) continue;
+      const auto begin = a.col_idx.begin();
+      auto at = std::lower_bound(begin + a.row_ptr[row], begin + a.row_ptr[row + 1], step.k);
+      for (int k = step.k; k < step.k + step_columns; k += of_instruction) {
+        for (; at != begin + a.row_ptr[row + 1] && *at < k + of_instruction; ++at)
+          order.entries.push_back(at - begin);
+        order.instructions.push_back(order.entries.size());
+      }
+      if (is_scaled(a_.a.precision)) order.parts.push_back(order.instructions.size());
+    }
+    if (!is_scaled(a_.a.precision)) order.parts.push_back(order.instructions.size());
+    return order;
+  }
 
  private:
   // Row-major: pieces of 64 columns are the third dimension, so that one box brings a whole tile in
@@ -259,6 +297,8 @@ class AsyncBcsrPlan final : public Plan {
   int stages_ = 0;
   int clusters_ = 0;
   int shared_bytes_ = 0;
+  std::int64_t n_tiles_ = 0;
+  std::vector<char> backwards_;  // blocks of C, by group and n_tile, whose steps are reversed
   PlanReport report_;
   Buffer work_, work_ptr_, b_workspace_;
   DenseView b_transposed_;

@@ -149,7 +149,6 @@ struct Producer {
 template <class S>
 __device__ void multiply(float (&acc)[S::kTileN / 2], const char* tile_a, const char* tile_b) {
   constexpr int kGroup = 8 * kLineBytes;
-  constexpr int kMmaBytes = 32;  // of k in one instruction
   constexpr int kAdvanceB = S::kMajorB == ptx::Major::k
                                 ? kMmaBytes
                                 : kMmaBytes / sizeof(typename S::Element) * kLineBytes;
@@ -170,7 +169,6 @@ template <class S>
 __device__ void multiply_and_promote(float (&acc)[S::kTileN / 2], float (&part)[S::kPromotedN / 2],
                                      const char* tile_a, const char* tile_b) {
   constexpr int kGroup = 8 * kLineBytes;
-  constexpr int kMmaBytes = 32;
   const std::uint64_t a = ptx::wgmma_descriptor(tile_a, 0, kGroup);
 #pragma unroll
   for (int first = 0; first < S::kTileN; first += S::kPromotedN) {

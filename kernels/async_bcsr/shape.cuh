@@ -18,6 +18,7 @@ namespace spmmbench::async_bcsr {
 inline constexpr int kUnitRows = BcsrGroups::kUnitRows;
 inline constexpr int kHeight = BcsrStep::kHeight;  // unit rows per CTA
 inline constexpr int kLineBytes = 128;             // the swizzle's span: one step of k
+inline constexpr int kMmaBytes = 32;               // of k in one instruction
 inline constexpr int kTileBytes = kUnitRows * kLineBytes;
 inline constexpr int kWarpgroup = 128;
 inline constexpr int kMaxStages = 8;

@@ -37,6 +37,7 @@
 #include "window/device_build.hpp"
 #include "window/device_survey.hpp"
 #include "window/multiply.cuh"
+#include "window/sum_order.hpp"
 
 namespace spmmbench {
 namespace {
@@ -128,11 +129,11 @@ struct Windows {
 
 using SharedWindows = SharedParts<std::pair<std::string, int>, Windows>;  // by order and height
 
-class AsyncWcsrPlan final : public Plan {
+class AsyncWcsrPlan final : public Plan, public OrderedSums {
  public:
   AsyncWcsrPlan(const SparseOperand& a, const Options& options, const Shape& shape,
                 SharedWindows::Entry& built, bool cached, Device& device, StageTimer& stages)
-      : windows_(built.part), scale_(a.scale()), cached_(cached) {
+      : a_(a), windows_(built.part), scale_(a.scale()), cached_(cached), device_(device) {
     {
       const auto timed = stages.scope("build");
       bound_.emplace(view(), a, options, shape, device.info(),
@@ -164,7 +165,32 @@ class AsyncWcsrPlan final : public Plan {
 
   PlanReport report() const override { return report_; }
 
+  std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t /*column*/) override {
+    if (bound_->variant().for_vectors()) return std::nullopt;
+    const std::int64_t place = place_of(row);
+    if (place < 0) return SumOrder{};  // an empty row
+    const auto window = static_cast<std::int32_t>(place / windows_.shape.window_rows);
+    const std::int32_t* const tiles = windows_.matrix.window_ptr_host.data() + window;
+    std::vector<std::int32_t> columns((tiles[1] - tiles[0]) * window::kTileColumns);
+    device_.download(columns.data(),
+                     windows_.matrix.col_idx + std::int64_t{tiles[0]} * window::kTileColumns,
+                     columns.size() * sizeof(std::int32_t));
+    return window::sum_order(*a_.a, row, a_.precision, columns, window, tiles[0], bound_->work());
+  }
+
  private:
+  // Of a row of A in the windows; -1 without one.
+  std::int64_t place_of(std::int64_t row) {
+    if (windows_.order.data() == nullptr) return row;
+    if (places_.empty()) {
+      std::vector<std::int32_t> order(windows_.order.bytes() / sizeof(std::int32_t));
+      device_.download(order.data(), windows_.order.data(), windows_.order.bytes());
+      places_.assign(a_.m(), -1);
+      for (std::size_t place = 0; place < order.size(); ++place)
+        places_[order[place]] = static_cast<std::int32_t>(place);
+    }
+    return places_[row];
+  }
   window::MatrixView view() const {
     return {.window_ptr_host = &windows_.matrix.window_ptr_host,
             .window_rows = windows_.shape.window_rows,
@@ -192,6 +218,7 @@ class AsyncWcsrPlan final : public Plan {
                            mma_rows * static_cast<double>(features);
   }
 
+  const SparseOperand& a_;
   Windows& windows_;
   float scale_;  // of A
   bool cached_;  // as in window::Arguments
@@ -199,6 +226,8 @@ class AsyncWcsrPlan final : public Plan {
   wcsr::EmptyRows empty_{};
   unsigned empty_ctas_ = 0;
   PlanReport report_;
+  Device& device_;
+  std::vector<std::int32_t> places_;  // of the rows of A, once sum_order has asked
 };
 
 const std::vector<std::string> kSearched = {"match"};

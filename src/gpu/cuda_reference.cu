@@ -92,7 +92,7 @@ __device__ Finding shuffle_down(const Finding& f, int distance) {
 
 template <class TB>
 __global__ void __launch_bounds__(kThreads)
-    multiply_kernel(CsrOnDevice a, DenseView b, Band<ReferenceSumOf<TB>> out) {
+    multiply_kernel(CsrOnDevice a, DenseView b, double least, Band<ReferenceSumOf<TB>> out) {
   using Sum = ReferenceSumOf<TB>;
   using TA = std::conditional_t<std::is_same_v<TB, double>, double, float>;
   __shared__ __align__(16) double memory[kWarps * kSlab * sizeof(Sum) / sizeof(double)];
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll 4
       for (std::int64_t e = begin + warp; e < end; e += kWarps)
         sum.add(static_cast<const TA*>(a.values)[e],
-                to_double(static_cast<const TB*>(b.data)[index_of(b, a.col_idx[e], col)]));
+                to_double(static_cast<const TB*>(b.data)[index_of(b, a.col_idx[e], col)]), least);
     }
     sums[warp * kSlab + lane] = sum;
     __syncthreads();
@@ -253,7 +253,8 @@ class CudaReference final : public ReferenceChecker {
   void compute(std::int64_t first) {
     visit_every_element_type(b_.type, [&](auto* tag) {
       using TB = std::remove_pointer_t<decltype(tag)>;
-      multiply_kernel<TB><<<blocks_, kThreads, 0, stream()>>>(a(), b_, band<TB>(first));
+      multiply_kernel<TB>
+          <<<blocks_, kThreads, 0, stream()>>>(a(), b_, smallest_normal(b_.type), band<TB>(first));
     });
     SPMMBENCH_CUDA_LAUNCHED();
     computed_ = first;

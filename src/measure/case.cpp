@@ -12,6 +12,7 @@
 #include "core/steady_seconds.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/scaled_launches.hpp"
+#include "measure/bit_checks.hpp"
 #include "measure/calls_curve.hpp"
 #include "measure/case_checks.hpp"
 #include "measure/case_times.hpp"
@@ -117,6 +118,11 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     row.reason = "cannot be verified: " + why;
     return;
   }
+  const BitCheck bits = input.scalars().plain() ? check_bits(input, *plan) : BitCheck{};
+  if (bits.predicted > 0) {
+    row.metrics["bits_predicted"] = static_cast<double>(bits.predicted);
+    row.metrics["bits_equal"] = static_cast<double>(bits.equal);
+  }
 
   if (input.one_launch) {
     const bool on_gpu = device.info().kind == DeviceKind::cuda;
@@ -211,6 +217,13 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
 }
 
 std::string error_warning(const ResultRow& row) {
+  const auto predicted = row.metrics.find("bits_predicted"), equal = row.metrics.find("bits_equal");
+  if (row.status == Status::ok && predicted != row.metrics.end() && equal != row.metrics.end() &&
+      equal->second < predicted->second)
+    return fmt::format(
+        "{} n={} {} {}: {} of {} elements of C are not what its order of sums gives to the bit",
+        row.matrix.name, row.n, row.kernel, row.precision, predicted->second - equal->second,
+        predicted->second);
   if (row.status != Status::ok || !row.verify || !(row.verify->error_over_typical > 1)) return {};
   return fmt::format(
       "{} n={} {} {}: the error is {:.2g} x what random rounding leaves and {:.2g} x the bound: "

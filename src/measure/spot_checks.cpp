@@ -84,8 +84,9 @@ std::int64_t SpotChecks::short_row() {
 template <class Sum, class ValueOfB>
 TwoTermSum SpotChecks::added(const Watched& watched, const ValueOfB& value_of_b) const {
   Sum sum;
+  const double least = smallest_normal(operands_.b.type);
   for (std::int64_t e = a_.row_ptr[watched.row]; e < a_.row_ptr[watched.row + 1]; ++e)
-    sum.add(a_.value(e), value_of_b(e));
+    sum.add(a_.value(e), value_of_b(e), least);
   sum.finish(static_cast<double>(a_.scale) * last_->scale);
   return {.sum = sum.sum, .low = sum.low, .magnitude = sum.magnitude};
 }

@@ -37,13 +37,16 @@ ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementTyp
   ErrorBound bound;
   if (!is_scaled(precision)) {
     // fp16 sums may come from FMAs or from tensor cores; the bound holds for both.
-    bound.unit = (sums == Accumulation::fp32_fma ? 1 : 4) * unit_roundoff(type);
+    bound.unit = (sums == Accumulation::fp32_fma           ? 1
+                  : sums == Accumulation::fp32_tensor_core ? 3
+                                                           : 4) *
+                 unit_roundoff(type);
   } else {
     bound.unit = 3 * unit_roundoff(type);  // of the sum and of the scales
     if (sums == Accumulation::fp32_tensor_core && kernel.promoted_columns == 1) {
-      bound.unit = (4 + 2) * unit_roundoff(type);  // fp8 multiplied as fp16, and the scales
+      bound.unit = (3 + 2) * unit_roundoff(type);  // fp8 multiplied as fp16, and the scales
     } else if (sums == Accumulation::fp32_tensor_core) {
-      bound.chunk_unit = 3 * power_of_two(1 - kTensorCoreBits);
+      bound.chunk_unit = power_of_two(1 - kTensorCoreBits);
       bound.chunk = kernel.promoted_columns > 0 ? kernel.promoted_columns
                                                 : std::numeric_limits<double>::infinity();
     }

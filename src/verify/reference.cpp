@@ -27,7 +27,8 @@ double stored_as(ElementType type, double value) {
 // Adds `value` times a part of row `row` of B.
 void add_products(double value, const DenseView& b, std::int64_t row, std::int64_t first,
                   std::int64_t count, ReferenceSum* sums) {
-  for (std::int64_t j = 0; j < count; ++j) sums[j].add(value, element_at(b, row, first + j));
+  const double least = smallest_normal(b.type);
+  for (std::int64_t j = 0; j < count; ++j) sums[j].add(value, element_at(b, row, first + j), least);
 }
 
 // Compiled for several instruction sets: most processors have the fused multiplication and addition

@@ -19,7 +19,7 @@
 #include "tensor_core_tiles.hpp"
 #include "verify/tensor_core.hpp"
 
-namespace spmmbench::test {
+namespace spmmbench::test::tensor_cores {
 namespace {
 
 constexpr int kTiles = 6;  // of each mix: 12,288 results
@@ -150,4 +150,4 @@ INSTANTIATE_TEST_SUITE_P(all, TensorCoreTest,
                          [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
-}  // namespace spmmbench::test
+}  // namespace spmmbench::test::tensor_cores
