@@ -117,6 +117,7 @@ RowParts split_rows(const CsrMatrix& a, const std::vector<Range>& rows) {
   split.a = rows;
   split.b = a.rows == a.cols ? split.a : equal_ranges(a.cols, parts);
   split.needed.resize(parts);
+  split.references.resize(parts);
   split.inner.resize(parts);
   for (int part = 0; part < parts; ++part) {
     const std::vector<bool> referenced = referenced_by(a, split.a[part]);
@@ -124,6 +125,9 @@ RowParts split_rows(const CsrMatrix& a, const std::vector<Range>& rows) {
     for (std::int64_t row = 0; row < a.cols; ++row)
       if (referenced[row] && !own.has(row))
         split.needed[part].push_back(static_cast<std::int32_t>(row));
+    split.references[part] = std::count_if(a.col_idx.begin() + a.row_ptr[rows[part].begin],
+                                           a.col_idx.begin() + a.row_ptr[rows[part].end],
+                                           [&](std::int32_t column) { return !own.has(column); });
     while (split.inner[part] < rows[part].size() &&
            is_inner(a, rows[part].begin + split.inner[part], own))
       ++split.inner[part];

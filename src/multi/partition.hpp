@@ -51,6 +51,8 @@ struct RowParts {
   std::vector<Range> a, b;
   // By part: the rows of B that its rows of A refer to and that other parts have, ascending.
   std::vector<std::vector<std::int32_t>> needed;
+  // By part: how many of its nonzeros refer to those.
+  std::vector<std::int64_t> references;
   // By part: how many of its first rows of A refer to its own rows of B alone.
   std::vector<std::int64_t> inner;
 

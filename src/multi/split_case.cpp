@@ -166,6 +166,12 @@ double SplitA::received_share() const {
       of_others == 0 ? 0.0 : static_cast<double>(received) / static_cast<double>(of_others));
 }
 
+// What reads rows in place reads one for each nonzero that refers to it.
+double SplitA::references_of_a_row() const {
+  const auto rows = static_cast<double>(std::max<std::size_t>(1, rows_->needed[row_part_].size()));
+  return std::max(1.0, team_.most(static_cast<double>(rows_->references[row_part_]) / rows));
+}
+
 // The least of all parts, by the weights that rows are divided by.
 double SplitA::inner_share() const {
   const auto weight = [&](std::int64_t rows) {
@@ -244,8 +250,8 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
     transfer_us += 2 * split.sent_bytes / device.copy_bytes_per_second() * 1e6;
   const Gathering gathering = {
       .us = transfer_us, .inner_share = gather_.way == Way::needed_rows ? inner_share() : 0.0};
-  split.pays_from_us =
-      peer ? pays_from_us_in_place(meet_us, link_us, ranks) : pays_from_us(gathering, ranks);
+  split.pays_from_us = peer ? pays_from_us_in_place(meet_us, link_us * references_of_a_row(), ranks)
+                            : pays_from_us(gathering, ranks);
   if (split.one_gpu_us) split.should_pay = *split.one_gpu_us > split.pays_from_us;
 
   const std::function<void()> alternating = [&] {
