@@ -19,6 +19,7 @@
 #include "../host/matrices.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/rates.hpp"
+#include "gpu/scaled_launches.hpp"
 #include "select/device_rates.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
@@ -29,6 +30,7 @@ namespace spmmbench {
 double measure_gather(Device&) { throw DeviceError("no gather rate", false); }
 double measure_dense(Device&) { throw DeviceError("no dense rate", false); }
 Replay cuda_record(const std::function<void()>&, int, GraphKind, Device&) { return {}; }
+void cuda_scale_add(const DenseView&, const DenseView&, const Scalars&, Stream) {}
 #endif
 
 namespace {

@@ -14,10 +14,10 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::int64_t kRows = 3000, kColumns = 16;
+constexpr std::int64_t kPeerRows = 3000, kPeerColumns = 16;
 
 float value_at(std::int64_t row, std::int64_t column, int round) {
-  return static_cast<float>(row * kColumns + column + round);
+  return static_cast<float>(row * kPeerColumns + column + round);
 }
 
 // Says in a line what a rank reads that is not B.
@@ -25,16 +25,16 @@ std::string read_on(int rank, const std::vector<Range>& ranges, const std::strin
   Group group({rank, static_cast<int>(ranges.size()), rank, meeting}, 60);
   const auto device = open_host_device();
   Team team(group, *device);
-  const DenseView like = make_b_view(kRows, kColumns, Layout::row_major, ElementType::f32);
+  const DenseView like = make_b_view(kPeerRows, kPeerColumns, Layout::row_major, ElementType::f32);
   PeerRows rows(team, ranges, like);
   auto* const b = static_cast<float*>(rows.b().data);
   for (int round = 0; round < 2; ++round) {
     for (std::int64_t row = ranges[rank].begin; row < ranges[rank].end; ++row)
-      for (std::int64_t column = 0; column < kColumns; ++column)
+      for (std::int64_t column = 0; column < kPeerColumns; ++column)
         b[row * like.ld + column] = value_at(row, column, round);
     rows.meet();
-    for (std::int64_t row = 0; row < kRows; ++row)
-      for (std::int64_t column = 0; column < kColumns; ++column)
+    for (std::int64_t row = 0; row < kPeerRows; ++row)
+      for (std::int64_t column = 0; column < kPeerColumns; ++column)
         if (b[row * like.ld + column] != value_at(row, column, round))
           return "row " + std::to_string(row) + " is another";
     rows.meet();
@@ -50,7 +50,7 @@ TEST(PeerRows, EveryRankReadsTheRowsOfAll) {
     for (int rank = 0; rank < ranks; ++rank)
       threads.emplace_back([&, rank] {
         try {
-          faults[rank] = read_on(rank, equal_ranges(kRows, ranks), folder.file("meeting"));
+          faults[rank] = read_on(rank, equal_ranges(kPeerRows, ranks), folder.file("meeting"));
         } catch (const std::exception& error) {
           faults[rank] = error.what();
         }
