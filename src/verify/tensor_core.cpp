@@ -9,8 +9,8 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kLeastExponent = -126;  // of fp32
-constexpr int kNoExponent = std::numeric_limits<int>::min();
+constexpr int kLeastExponent = -126;   // of fp32
+constexpr int kLeastAlignment = -133;  // of terms
 
 int exponent_of(double value, int least) { return std::max(std::ilogb(value), least); }
 
@@ -28,13 +28,12 @@ float multiply_accumulate(const TensorCore& core, std::span<const float> a,
   if (std::isnan(unrounded)) return std::bit_cast<float>(0x7FFFFFFFU);
   if (std::isinf(unrounded)) return static_cast<float>(unrounded);
 
-  int largest = kNoExponent;
+  int largest = kLeastAlignment;
   if (accumulator != 0) largest = exponent_of(accumulator, kLeastExponent);
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i] != 0 && b[i] != 0)
       largest = std::max(
           largest, exponent_of(a[i], core.least_exponent) + exponent_of(b[i], core.least_exponent));
-  if (largest == kNoExponent) return 0;
 
   // Every step is exact in fp64: terms are multiples of the last bit kept, and below 2^64 of it.
   const int last_bit = largest - core.aligned_bits;
@@ -43,6 +42,7 @@ float multiply_accumulate(const TensorCore& core, std::span<const float> a,
     sum += truncated(static_cast<double>(a[i]) * b[i], last_bit);
   if (sum == 0) return 0;
   const double result = truncated(sum, exponent_of(sum, kLeastExponent) - core.result_bits);
+  if (result == 0) return 0;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return static_cast<float>(std::abs(result) < 0x1p128 ? result : std::copysign(kInfinity, result));
 }

@@ -2,13 +2,13 @@
 // The arithmetic of wgmma and mma on compute capability 9.0, to the bit: fp16, bf16, tf32 and e4m3
 // (wgmma alone) with sums in fp32. NVIDIA does not describe it; MMA-Sim (arXiv 2511.10909) found it
 // out, and tests/device/tensor_core_cuda_test.cpp asks the device, which differs in one point: an
-// accumulator of zero has no exponent either. One instruction adds the products of all its k to the
-// accumulator at once:
+// accumulator of zero has no exponent, and the least one of terms is -133. One instruction adds the
+// products of all its k to the accumulator at once:
 //
 //   1. Products are exact. A subnormal input counts with the least exponent of its type, and the
 //      exponent of a product is the sum of both: its significand lies below 4.
-//   2. All terms, products and accumulator, are aligned to the largest exponent among them and
-//      truncated behind `aligned_bits` fraction bits. Zeros have no exponent.
+//   2. All terms, products and accumulator, are aligned to the largest exponent among them, -133 at
+//      the least, and truncated behind `aligned_bits` fraction bits. Zeros have no exponent.
 //   3. The sum of what is left is exact, and truncated to `result_bits` fraction bits of fp32.
 //      Subnormal results stay, a sum of zero is +0, one of 2^128 or more infinity.
 //

@@ -72,6 +72,9 @@ TEST(TensorCore, HasSubnormalSumsOfProductsThatFp32CannotHold) {
   constexpr TensorCore kBfloat = tensor_core(Precision::bf16);
   EXPECT_EQ(sum_of(kBfloat, {{0x1p-70F, 0x1p-70F}}, 0x1p-149F), 0x1.008p-140F);
   EXPECT_EQ(sum_of(kBfloat, {16, {0x1p-76F, 0x1p-77F}}), 0x1p-149F);
+  EXPECT_EQ(sum_of(kBfloat, {{0x1p-75F, 0x1p-74F}, {-0x1p-80F, 0x1p-79F}}), 0x1p-149F)
+      << "2^-159 is below 2^-133 by more than 25 bits";
+  EXPECT_FALSE(std::signbit(sum_of(kBfloat, {{-0x1p-80F, 0x1p-75F}})));
   EXPECT_EQ(sum_of(kBfloat, {4, {0x1p-76F, 0x1p-76F}}, 0x1p-149F), 0x1p-149F);
 }
 
