@@ -1,6 +1,7 @@
 """prepare(A) once, plan(n) per shape, plan @ B per call."""
 
 import ctypes
+import math
 import threading
 
 import numpy as np

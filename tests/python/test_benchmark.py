@@ -139,7 +139,7 @@ class Verification(unittest.TestCase):
         self.assertEqual([row["status"] for row in rows], ["wrong", "wrong"])
 
     def test_the_exact_test_finds_what_the_bound_of_a_long_row_hides(self):
-        a = sp.csr_matrix(np.random.default_rng(1).uniform(-1, 1, (2, 600_000)).astype(np.float32))
+        a = sp.csr_matrix(np.random.default_rng(1).uniform(-1, 1, (2, 1_200_000)).astype(np.float32))
 
         def zeros(b, out):
             out[:] = 0
