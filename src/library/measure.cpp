@@ -56,7 +56,8 @@ spmmbench_dense dense_of_c(const DenseView& view) {
           view.cols,
           view.ld,
           static_cast<std::int32_t>(view.layout),
-          static_cast<std::int32_t>(view.type)};
+          static_cast<std::int32_t>(view.type),
+          view.scale};
 }
 
 // `self` is kept until the launch is destroyed.
