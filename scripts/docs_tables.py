@@ -292,14 +292,56 @@ def auto():
 {over_cusparse("h100")}"""
 
 
+# Preparation and calls together
+
+
+def calls_table(rows):
+    """A line for each number of calls that was measured."""
+    lines = []
+    for calls in (key for key in rows[0] if key.isdigit()):
+        ratios = defaultdict(list)
+        for case in cases_of(rows, "matrix").values():
+            took = {row["kernel"]: float(row[calls]) for row in case if row[calls]}
+            ours = min(us for kernel, us in took.items() if not kernel.startswith(("auto", "cusparse")))
+            vendor = min(us for kernel, us in took.items() if kernel.startswith("cusparse"))
+            least = min(ours, vendor)
+            ratios["auto"].append(took["auto"] / least)
+            if f"auto?calls={calls}" in took:
+                ratios["told"].append(took[f"auto?calls={calls}"] / least)
+            ratios["ours"].append(vendor / ours)
+            ratios["gain"].append(vendor / took["auto"])
+
+        def cell(name, extreme, of=ratios):
+            return f"{geomean(of[name]):.2f}, {extreme(of[name]):.2f}" if of[name] else ""
+
+        lines.append([calls, cell("auto", max), cell("told", max), cell("gain", min), cell("ours", min)])
+    return table(
+        ["calls", "`auto`", "`auto?calls=` this", "`auto` against cuSPARSE", "the best of ours against cuSPARSE"],
+        lines,
+    )
+
+
+def calls():
+    rows = rows_of("h200/calls.csv")
+    matrices = len({row["matrix"] for row in rows})
+    text = f"""# Preparation and calls together
+
+{matrices} general matrices, fp16, on an H200 (`results/h200/calls.csv`): the time of everything, from A in host memory to the end of the last call, upload, conversion and preparation included, as [`--calls-curve`](../running.md) measures it from a flushed cache. The first two columns are over the least time of the kernels that are not `auto`: mean and largest. The others are speed-ups over the fastest cuSPARSE algorithm: mean and least.
+"""
+    for n in sorted({int(row["n"]) for row in rows}):
+        text += f"\n## N = {n}\n\n{calls_table([row for row in rows if int(row['n']) == n])}"
+    return text
+
+
 # C in 16 bits, graphs beyond the cache
 
 
 OURS = ("async_wcsr", "async_wcsr?order=search", "csr_row_split")
+BEYOND_CACHE = "beyond_cache"  # a group of variants.csv
 
 
 def c_types():
-    rows = [r for r in rows_of("h200/c-types.csv") if r["kernel"] in OURS]
+    rows = [r for r in rows_of("h200/variants.csv") if r["group"] != BEYOND_CACHE and r["kernel"] in OURS]
     lines = []
     for n in sorted({int(row["n"]) for row in rows}):
         best = {}
@@ -315,13 +357,13 @@ def c_types():
         lines.append([n, *cells, f"{means['c_fp16'][0] / means['c_fp32'][0]:.2f}"])
     return f"""# C in 16 bits
 
-The faster of `async_wcsr`, `async_wcsr?order=search` and `csr_row_split` on 49 general matrices, fp16, hot, on an H200 (`results/h200/c-types.csv`): us and share of the bound, as means. With C in fp16 the bound is lower.
+The faster of `async_wcsr`, `async_wcsr?order=search` and `csr_row_split` on 49 general matrices, fp16, hot, on an H200 (`results/h200/variants.csv`): us and share of the bound, as means. With C in fp16 the bound is lower.
 
 {table(["N", "C in fp32", "C in fp16", "time"], lines)}"""
 
 
 def beyond_cache():
-    rows = rows_of("h200/beyond-cache.csv")
+    rows = [row for row in rows_of("h200/variants.csv") if row["group"] == BEYOND_CACHE]
     ns = sorted({int(row["n"]) for row in rows})
     lines = []
     for (matrix,), of in cases_of(rows, "matrix").items():
@@ -334,7 +376,7 @@ def beyond_cache():
         lines.append([f"`{matrix}`", *cells])
     return f"""# Graphs beyond the L2 cache
 
-`auto`, fp16, hot, on an H200 (`results/h200/beyond-cache.csv`): us, share of the bound, speed-up over the best of cuSPARSE's CSR algorithms in fp16.
+`auto`, fp16, hot, on an H200 (`results/h200/variants.csv`): us, share of the bound, speed-up over the best of cuSPARSE's CSR algorithms in fp16.
 
 {table(["graph", *(f"N = {n}" for n in ns)], lines)}"""
 
@@ -410,6 +452,7 @@ def papers():
 TABLES = {
     "general": general,
     "auto": auto,
+    "calls": calls,
     "fastest": wins,
     "few-columns": narrow,
     "precisions": precisions,
