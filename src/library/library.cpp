@@ -240,7 +240,8 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
   return guarded([&] {
     required(plan, "plan");
     const Shape shape = read_shape(given);
-    Turn turn(*required(prepared, "prepared").shared, prepared->unchecked);
+    const spmmbench_prepared& of_a = required(prepared, "prepared");
+    Turn turn(*of_a.shared, of_a.unchecked);
     Device& device = *prepared->shared->device;
     const std::uint64_t before = device.bytes_to_host();
     (void)require_support(*prepared, shape);
