@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -12,6 +11,7 @@
 #include "multi/exchange.hpp"
 #include "multi/host_transport.hpp"
 #include "process/temporary_folder.hpp"
+#include "ranks.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -67,17 +67,8 @@ TEST(Exchange, AfterItEveryRankHasTheRowsOfBThatItsAReadsFrom) {
         const int ranks = grid.rows * grid.columns;
         const CsrMatrix a = testing::random_matrix(rows, columns, 6, 1, ranks);
         const TemporaryFolder folder;
-        std::vector<std::string> faults(ranks);
-        std::vector<std::thread> threads;
-        for (int rank = 0; rank < ranks; ++rank)
-          threads.emplace_back([&, rank] {
-            try {
-              faults[rank] = gather_on(rank, grid, a, way, folder.file("meeting"));
-            } catch (const std::exception& error) {
-              faults[rank] = error.what();
-            }
-          });
-        for (std::thread& thread : threads) thread.join();
+        const auto faults = testing::faults_of_ranks(
+            ranks, [&](int rank) { return gather_on(rank, grid, a, way, folder.file("meeting")); });
         EXPECT_EQ(faults, std::vector<std::string>(ranks))
             << grid.rows << " x " << grid.columns << " " << to_string(way);
       }

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -13,6 +12,7 @@
 #include "multi/host_transport.hpp"
 #include "multi/part_product.hpp"
 #include "process/temporary_folder.hpp"
+#include "ranks.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -154,17 +154,8 @@ TEST(PartProduct, InnerRowsAndTheRestAreTheProduct) {
   const RowParts parts = split_rows(mixed, balanced_rows(mixed, kRanks));
   for (const CsrMatrix& a : {permute_both(mixed, inner_rows_first(mixed, parts)), mixed}) {
     const TemporaryFolder folder;
-    std::vector<std::string> faults(kRanks);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < kRanks; ++rank)
-      threads.emplace_back([&, rank] {
-        try {
-          faults[rank] = multiply_on(rank, kRanks, a, folder.file("meeting"));
-        } catch (const std::exception& error) {
-          faults[rank] = error.what();
-        }
-      });
-    for (std::thread& thread : threads) thread.join();
+    const auto faults = testing::faults_of_ranks(
+        kRanks, [&](int rank) { return multiply_on(rank, kRanks, a, folder.file("meeting")); });
     EXPECT_EQ(faults, std::vector<std::string>(kRanks));
   }
 }

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gpu/backend.hpp"
 #include "multi/peer_rows.hpp"
 #include "process/temporary_folder.hpp"
+#include "ranks.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -45,17 +45,9 @@ std::string read_on(int rank, const std::vector<Range>& ranges, const std::strin
 TEST(PeerRows, EveryRankReadsTheRowsOfAll) {
   for (const int ranks : {2, 3, 5}) {
     const TemporaryFolder folder;
-    std::vector<std::string> faults(ranks);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank)
-      threads.emplace_back([&, rank] {
-        try {
-          faults[rank] = read_on(rank, equal_ranges(kPeerRows, ranks), folder.file("meeting"));
-        } catch (const std::exception& error) {
-          faults[rank] = error.what();
-        }
-      });
-    for (std::thread& thread : threads) thread.join();
+    const auto faults = testing::faults_of_ranks(ranks, [&](int rank) {
+      return read_on(rank, equal_ranges(kPeerRows, ranks), folder.file("meeting"));
+    });
     EXPECT_EQ(faults, std::vector<std::string>(ranks));
   }
 }
