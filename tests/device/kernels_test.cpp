@@ -23,9 +23,10 @@
 namespace spmmbench::test {
 namespace {
 
-// An optional library that is not installed.
+// An optional library that is not installed, or one that is too old.
 bool lacks_library(const std::string& reason) {
-  return reason.starts_with("cuSPARSELt") && reason.find("not found") != std::string::npos;
+  return (reason.starts_with("cuSPARSELt") && reason.find("not found") != std::string::npos) ||
+         reason.starts_with("needs cuSPARSE");
 }
 
 // Nothing but the device, a library, a 16-bit C of another type than the inputs, options that not

@@ -14,7 +14,7 @@
 namespace spmmbench::test {
 namespace {
 
-constexpr const char* kWgmma = "HGMMA";
+constexpr const char* kWgmma = "GMMA";  // HGMMA in 16 bits, QGMMA in 8
 constexpr const char* kTmaLoad = "UTMALDG";
 constexpr const char* kTmaStore = "UTMASTG";
 constexpr const char* kTmaMulticast = "UTMALDG.2D.MULTICAST";
