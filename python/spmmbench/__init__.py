@@ -11,7 +11,8 @@ verifies and times any Python callable by the protocol of the program.
 from ._benchmark import benchmark
 from ._fp8 import Fp8, fp8
 from ._library import list_kernels, load
-from ._plan import Plan, Prepared, plan, prepare
+from ._plan import Plan
+from ._prepared import Prepared, plan, prepare
 from .errors import (
     DeviceLost,
     Error,

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _abi as abi
 from . import _dense, _sparse
-from ._plan import Prepared
+from ._prepared import Prepared
 from .errors import InvalidArgument
 
 # of the arrays that are handed out; for bf16 those of its bits, which another library can view

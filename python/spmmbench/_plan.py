@@ -1,156 +1,16 @@
-"""prepare(A) once, plan(n) per shape, plan @ B per call."""
+"""plan @ B per call: where B and C may lie, and C = A B."""
 
 import ctypes
 import math
 import threading
 
-import numpy as np
-
 from . import _abi as abi
-from . import _choice, _cuda, _dense, _fp8, _library, _report, _sparse
+from . import _arrays, _choice, _cuda, _dense, _fp8, _report
 from ._calls import RECEIVER, Held, Stages, free_with
-from .errors import Error, InvalidArgument, Unsupported
+from .errors import Error, InvalidArgument
 
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
 LINE_BYTES = 128  # what it holds together
-
-
-class Prepared(Held):
-    """A in a kernel's own form, from which plan(n) makes any number of plans.
-
-    kernel      name, with the options asked for
-    precision   what A's values and B are rounded to
-    shape, nnz  of A
-    device      "cpu" or the index of the GPU
-    stages_ms   what preparation took, in milliseconds; empty where nobody waits for it
-    """
-
-    def __init__(
-        self,
-        a,
-        kernel="auto",
-        precision=None,
-        options=None,
-        device=None,
-        library=None,
-        transposed=False,
-        checked=True,
-    ):
-        a = _sparse.csr_of(a)
-        loaded = library if isinstance(library, _library.Library) else _library.load(library)
-        if transposed and not loaded.own:
-            raise Unsupported(_transposes_nothing(loaded))
-        chosen, given = _choice.choose(loaded, kernel, options, device, a)
-        _choice.refuse_uncallable(chosen, a)
-        self._kernel = chosen
-        self.precision = _choice.one_of(
-            precision or a.natural_precision, chosen.precisions, "precision", chosen.name
-        )
-        self.kernel = chosen.name
-        if given:
-            self.kernel += "?" + "&".join(f"{key}={value}" for key, value in given.items())
-        self.shape, self.nnz = a.shape[::-1] if transposed else a.shape, a.nnz
-        self.device = _choice.device_for(chosen, a)
-        if self.device == "cpu" and a.device != "cpu":
-            a = a.on_host()
-        if not loaded.own:  # which checks A
-            a.validate(ascending=True)
-        a = a.fitted(chosen, self.precision)
-        if chosen.flags & abi.KEEPS_A:
-            self._kept = a
-        self._options, self._transposed, self._checked = given, transposed, checked
-        self._prepare(a)
-
-    def turned(self, a):
-        """The transpose, prepared alike. a: a Csr of what this was prepared from."""
-        if not self._kernel.library.own:
-            raise Unsupported(_transposes_nothing(self._kernel.library))
-        if self.device == "cpu":
-            a = a.on_host()
-        other = Prepared.__new__(Prepared)
-        vars(other).update(vars(self))
-        other._transposed = not self._transposed
-        other.shape = self.shape[::-1]
-        other._prepare(a.fitted(self._kernel, self.precision))
-        return other
-
-    def _prepare(self, a):
-        kernel, waits = self._kernel, True
-        if self.device != "cpu" and a.device != "cpu":
-            if kernel.library.own and a.follows_default_stream():
-                waits = self._checked
-            else:
-                _cuda.synchronize()
-        self._receiver = RECEIVER if waits else None
-        flags = (abi.TRANSPOSED if self._transposed else 0) | (0 if waits else abi.UNCHECKED)
-        problem = abi.Problem(
-            ctypes.pointer(a.struct),
-            _sparse.options_array(self._options),
-            abi.PRECISIONS[self.precision],
-            flags,
-        )
-        stages, handle = Stages(kernel), ctypes.c_void_p()
-        stages.of(kernel.prepare, kernel.pointer, problem, self._receiver, handle)
-        if not handle.value:
-            raise Error(f"{kernel.name}: prepare: gave no prepared A")
-        self._handle = handle.value
-        free_with(self, kernel.destroy_prepared, self._handle)
-        self.stages_ms = stages.checked()
-
-    def plan(self, n, layout="row", c_type=None):
-        """A Plan for B of K x n and C of M x n.
-
-        layout  "row" or "col": of B and C
-        c_type  "fp32", "fp16" or "bf16": what C is stored as; None: as B is, which at precision "fp64"
-                is the only type, and "fp32" where B is of fp8_e4m3
-        """
-        return Plan(self, n, layout, c_type)
-
-    def update(self, values, stream=None):
-        """Gives A other values, of the same pattern, in place: all plans multiply by them in calls
-        that follow on the stream.
-
-        values  nnz real numbers in the order of A's CSR arrays: of a CSR matrix or a tuple as it was
-                given, of another form by row and column. Those on the plan's GPU stay there; the stream
-                is found as for B, or `stream`
-
-        Raises Unsupported where the kernel keeps its values: list_kernels() tells which take new ones.
-        """
-        kernel = self._kernel
-        if not kernel.takes_values:
-            others = [
-                x.name
-                for x in kernel.library.kernels.values()
-                if x.takes_values and x.device == kernel.device
-            ]
-            told = f"; {', '.join(others)} take others" if others else ""
-            raise Unsupported(f"{kernel.name} keeps the values that A was prepared with{told}")
-        x, handle = _sparse.new_values(values, self.nnz, kernel, self.precision, self.device), None
-        on_gpu = not isinstance(x, np.ndarray) and _sparse.device_of(x) != "cpu"
-        if self.device != "cpu":
-            _cuda.require_current(self.device)
-            if stream is not None:
-                handle = _dense.stream_handle(stream)
-            elif on_gpu:
-                arrays = _dense.arrays_of(x, "values")
-                handle = arrays.stream(arrays.view(x.reshape(1, -1), "values"))
-        kernel.library.check(
-            kernel.described.replace_values(
-                self._handle,
-                _sparse.address_of(x),
-                _sparse.value_type_of(x),
-                abi.CUDA if on_gpu else abi.HOST,
-                handle,
-            )
-        )
-
-    def __repr__(self):
-        rows, cols = self.shape
-        return f"<{self.kernel} {self.precision}: A {rows} x {cols}, {self.nnz} nonzeros>"
-
-
-def _transposes_nothing(library):
-    return f"{library.path} is a plug-in and transposes nothing: give it A^T"
 
 
 class Plan(Held):
@@ -233,7 +93,7 @@ class Plan(Held):
             out = self._make(arrays, self.shape[0], self._ld_of_c, self.c_type, view)
             self._checked["C"] = None
             self._c.ld = self._ld_of_c
-            self._point(self._c, _sparse.address_of(out), "C")
+            self._point(self._c, _arrays.address_of(out), "C")
         else:
             self._place_out(view, out)
         handle = None
@@ -458,50 +318,3 @@ class Plan(Held):
 
 def _destroy_plan(kernel, handle, _prepared):  # which outlives its plans
     kernel.destroy_plan(handle)
-
-
-def prepare(
-    a,
-    kernel="auto",
-    precision=None,
-    options=None,
-    device=None,
-    library=None,
-    transposed=False,
-    checked=True,
-):
-    """Brings A into a kernel's own form, once for all shapes.
-
-    a          a scipy.sparse or CuPy sparse matrix, a torch CSR, COO, CSC, BSR or BSC tensor, or a tuple
-               (row_ptr, col_idx, values, (rows, cols)) of arrays, on the CPU or on a GPU
-    kernel     a name of list_kernels(), options included: "rsh?order=natural"; "auto" predicts which
-               is fastest, and on the CPU is the library's CPU kernel
-    precision  "fp32", "tf32", "fp16", "bf16", "fp64" or "fp8_e4m3": what A's values are rounded to, and
-               B's type; None: that of A's values, "fp32" for float64, which scipy makes unasked
-    options    {key: value}: further options of the kernel
-    device     "cuda" or "cpu"; None: where A lies, and for A of scipy or NumPy a GPU where there is
-               one
-    library    path of another library with the same interface, such as a plug-in
-    transposed  True: A^T is multiplied by, made where A lies
-    checked    False: of torch tensors on a GPU, used on its default stream, nobody looks whether they are
-               a matrix whose columns ascend in each row; what is none reads and writes anywhere
-
-    Returns a Prepared. Raises InvalidArgument, Unsupported, OutOfMemory, LibraryNotFound.
-    """
-    return Prepared(a, kernel, precision, options, device, library, transposed, checked)
-
-
-def plan(
-    a,
-    n,
-    kernel="auto",
-    precision=None,
-    layout="row",
-    c_type=None,
-    options=None,
-    device=None,
-    library=None,
-):
-    """A Plan for B of K x n: prepare(...).plan(n, layout, c_type). For several n of one A, call
-    prepare once."""
-    return prepare(a, kernel, precision, options, device, library).plan(n, layout, c_type)

@@ -10,14 +10,9 @@ import numpy as np
 import scipy.sparse
 
 from . import _abi as abi
-from . import _dense, _fp8
+from . import _arrays, _dense, _fp8
 from .errors import InvalidArgument
 
-_INDEX_TYPES = {"int32": abi.I32, "int64": abi.I64}
-_VALUE_TYPES = {"float32": abi.F32, "float16": abi.F16, "bfloat16": abi.BF16, "float64": abi.F64}
-_BITS_OF_BF16 = "uint16"  # in arrays of libraries that have no bf16
-_BITS_OF_FP8 = "uint8"
-_TYPES_OF_BITS = {**_VALUE_TYPES, _BITS_OF_BF16: abi.BF16, _BITS_OF_FP8: abi.E4M3}
 _PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for all others: scipy makes float64 where nobody asked for it
 
 
@@ -42,13 +37,13 @@ class Csr:
     def natural_precision(self):
         if self.scale is not None:
             return "fp8_e4m3"
-        return _PRECISION_OF.get(_dtype(self.values), "fp32")
+        return _PRECISION_OF.get(_arrays.dtype_of(self.values), "fp32")
 
     def validate(self, ascending=False):
         """Raises InvalidArgument where the arrays are no matrix of `shape`: offsets that do not
         lead from 0 to nnz, columns outside, and, within a row, columns that come twice or, if asked
         for, do not ascend."""
-        row_ptr, col_idx = _to_numpy(self.row_ptr), _to_numpy(self.col_idx)
+        row_ptr, col_idx = _arrays.to_numpy(self.row_ptr), _arrays.to_numpy(self.col_idx)
         if row_ptr[0] != 0 or row_ptr[-1] != self.nnz:
             told = f"from 0 to {self.nnz}, got {row_ptr[0]} to {row_ptr[-1]}"
             raise InvalidArgument(f"A: expected row pointers {told}")
@@ -85,8 +80,8 @@ class Csr:
             values, scale = _fitted_fp8(here, kernel)
         else:
             values, scale = _fitted_values(here.numbers(), kernel, precision), None
-        row_ptr = _index(here.row_ptr, struct.row_ptr_types)
-        col_idx = _index(here.col_idx, struct.col_idx_types)
+        row_ptr = _arrays.index_for(here.row_ptr, struct.row_ptr_types)
+        col_idx = _arrays.index_for(here.col_idx, struct.col_idx_types)
         if row_ptr is self.row_ptr and col_idx is self.col_idx and values is self.values:
             return self
         return Csr(here.shape, row_ptr, col_idx, values, here.device, scale)
@@ -97,8 +92,10 @@ class Csr:
 
     def on_host(self):
         """The same as NumPy arrays; values of bf16 become fp32."""
-        values = _cast(self.values, "float32") if _dtype(self.values) == "bfloat16" else self.values
-        arrays = (_to_numpy(x) for x in (self.row_ptr, self.col_idx, values))
+        values = self.values
+        if _arrays.dtype_of(values) == "bfloat16":
+            values = _arrays.cast(values, "float32")
+        arrays = (_arrays.to_numpy(x) for x in (self.row_ptr, self.col_idx, values))
         return Csr(self.shape, *arrays, "cpu", self.scale)
 
     def ascending(self, precision):
@@ -118,14 +115,14 @@ class Csr:
         return abi.Csr(
             *self.shape,
             self.nnz,
-            address_of(self.row_ptr),
-            address_of(self.col_idx),
-            address_of(self.values),
+            _arrays.address_of(self.row_ptr),
+            _arrays.address_of(self.col_idx),
+            _arrays.address_of(self.values),
             None,
             abi.HOST if self.device == "cpu" else abi.CUDA,
-            _INDEX_TYPES[_dtype(self.row_ptr)],
-            _INDEX_TYPES[_dtype(self.col_idx)],
-            value_type_of(self.values),
+            _arrays.INDEX_TYPES[_arrays.dtype_of(self.row_ptr)],
+            _arrays.INDEX_TYPES[_arrays.dtype_of(self.col_idx)],
+            _arrays.value_type_of(self.values),
             None,
             self.scale or 0.0,
         )
@@ -174,11 +171,12 @@ class Csr:
 def _fitted_values(values, kernel, precision):
     """In a type that `kernel` takes at `precision`; rounded where its library does not round."""
     if not kernel.library.own:
-        return _stored(rounded(values, precision), precision, kernel.struct.a_value_types)
+        values = _arrays.rounded(values, precision)
+        return _arrays.stored(values, precision, kernel.struct.a_value_types)
     if precision == "fp64":
-        return _cast(values, "float64")
-    if _dtype(values) not in _VALUE_TYPES or _dtype(values) == "float64":
-        return _cast(values, "float32")
+        return _arrays.cast(values, "float64")
+    if _arrays.dtype_of(values) not in _arrays.VALUE_TYPES or _arrays.dtype_of(values) == "float64":
+        return _arrays.cast(values, "float32")
     return values
 
 
@@ -193,7 +191,7 @@ def _fitted_fp8(a, kernel):
 
 def new_values(values, nnz, kernel, precision, device):
     """Values of A's `nnz` entries as `kernel`, which runs on `device`, takes them."""
-    x = _array(values)
+    x = _arrays.array_of(values)
     if _dense.is_torch(x):
         x = x.detach()
     if tuple(x.shape) != (nnz,):
@@ -201,185 +199,16 @@ def new_values(values, nnz, kernel, precision, device):
     if isinstance(x, np.ma.MaskedArray):
         raise InvalidArgument("values are a masked array; one without a mask is wanted")
     x, scale = _fp8.bits_of(x)
-    x = _contiguous(_reals(x))
-    place = device_of(x)
+    x = _arrays.contiguous(_arrays.reals(x))
+    place = _arrays.device_of(x)
     if place != "cpu" and (device == "cpu" or place not in (None, device)):
         where = "the CPU" if device == "cpu" else f"GPU {device}"
         raise InvalidArgument(f"the values lie on a GPU; the plan is for {where}")
     if not kernel.library.own and device != "cpu" and place == "cpu":
         raise InvalidArgument("a plug-in takes new values from its GPU's memory")
     if precision == "fp8_e4m3":  # whose scale stays
-        return x if scale is not None else _cast(x, "float32")
+        return x if scale is not None else _arrays.cast(x, "float32")
     return _fitted_values(x if scale is None else _fp8.decoded(x), kernel, precision)
-
-
-def value_type_of(x):
-    return _TYPES_OF_BITS[_dtype(x)]
-
-
-def _dtype(x):
-    return _name_of(x.dtype)
-
-
-@functools.cache
-def _name_of(dtype):
-    return str(dtype).replace("torch.", "")
-
-
-def _cast(x, name):
-    if _dtype(x) == name:
-        return x
-    if _dense.is_torch(x):
-        return x.to(getattr(_dense.loaded("torch"), name))
-    if not hasattr(x, "astype"):
-        raise InvalidArgument(f"a {type(x).__name__} of {_dtype(x)} cannot be made one of {name} here")
-    return x.astype(name)
-
-
-def _viewed(x, name):
-    """The same bytes as elements of another type."""
-    return x.view(getattr(_dense.loaded("torch"), name) if _dense.is_torch(x) else name)
-
-
-def _round_low_bits(bits, drop):
-    """fp32's bits, as 32-bit integers, rounded to nearest even without the lowest `drop`. Infinities
-    and NaN stay."""
-    even = bits + ((1 << drop - 1) - 1) + (bits >> drop & 1) & -(1 << drop)
-    finite = (bits & 0x7F800000) != 0x7F800000
-    return bits + (even - bits) * finite
-
-
-def rounded(x, precision):
-    """Values as fp32, or fp64 at that precision, that holds them rounded to the precision: round_to in
-    include/spmmbench/precision.hpp."""
-    if precision == "fp64":
-        return _cast(x, "float64")
-    x = _cast(x, "float32")
-    if precision == "fp32":
-        return x
-    if precision == "fp16":
-        return _cast(_cast(x, "float16"), "float32")
-    if not _dense.is_torch(x) and not hasattr(x, "astype"):
-        raise InvalidArgument(f"a {type(x).__name__} cannot be rounded to {precision} here")
-    drop = {"tf32": 13, "bf16": 16}[precision]
-    return _viewed(_round_low_bits(_viewed(x, "int32"), drop), "float32")
-
-
-def _stored(x, precision, allowed):
-    """Rounded values in the element type of the precision where it is allowed, else as they are."""
-    element = abi.ELEMENT_OF[precision]
-    if element in ("fp32", "fp64") or not allowed >> abi.ELEMENTS[element] & 1:
-        return x
-    if element == "fp16":
-        return _cast(x, "float16")
-    if _dense.is_torch(x):
-        return _cast(x, "bfloat16")
-    return _cast(_viewed(x, "int32") >> 16, _BITS_OF_BF16)
-
-
-def _holds_integers(x):
-    if _dense.is_torch(x):
-        return _dtype(x).startswith(("int", "uint"))
-    return np.dtype(x.dtype).kind in "iu"
-
-
-def _indices(x, name):
-    """As int32 or int64, which kernels and libraries compute with."""
-    if _dtype(x) in _INDEX_TYPES:
-        return x
-    if not _holds_integers(x):
-        raise InvalidArgument(f"A has {name} of {_dtype(x)}; integers are wanted")
-    wide = _cast(x, "int64")
-    if _dtype(x).endswith(("uint64", "u8")) and bool((wide < 0).any()):
-        raise InvalidArgument(f"A has {name} of 2^63 and more")
-    return wide
-
-
-def _reals(x):
-    """Values, which are real numbers; those of Python's own objects as fp64."""
-    kind = _dtype(x)
-    if kind in _VALUE_TYPES:
-        return x
-    if kind == "object":
-        try:
-            return x.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
-    if _dense.is_torch(x):
-        real = not x.is_complex()
-    else:
-        real = np.dtype(x.dtype).kind in "biuf" or kind.startswith(("float", "bfloat"))
-    if not real:
-        raise InvalidArgument(f"A has values of {kind}; real numbers are wanted")
-    return x
-
-
-def _contiguous(x):
-    """The same values one after another, which is how a library reads them: no copy where they lie
-    so."""
-    if _dense.is_torch(x):
-        return x.resolve_neg().contiguous()
-    if isinstance(x, np.ndarray):
-        return np.require(x, requirements=["C", "ALIGNED"])
-    if _dense.is_cupy(x):
-        return _dense.loaded("cupy").ascontiguousarray(x)
-    strides = x.__cuda_array_interface__.get("strides")
-    if strides is not None and x.shape[0] > 1 and tuple(strides) != (np.dtype(x.dtype).itemsize,):
-        raise InvalidArgument(f"a {type(x).__name__} of A has strides; contiguous arrays are wanted")
-    return x
-
-
-def _array(x):
-    """`x` of a tuple, or NumPy's array of it where it is a list or anything else that NumPy reads."""
-    if _dense.is_torch(x) or isinstance(x, np.ndarray) or hasattr(x, "__cuda_array_interface__"):
-        return x
-    if isinstance(x, _fp8.Fp8):
-        return x._replace(values=_array(x.values))
-    try:
-        array = np.asarray(x)
-    except ValueError:  # lists of different lengths
-        array = None
-    if array is None or array.dtype.kind not in "biufc":
-        raise InvalidArgument(f"A has a {type(x).__name__} where an array of numbers is wanted")
-    return array if array.size else array.astype(np.int64)  # of [], which has no type
-
-
-def _index(x, allowed):
-    if allowed >> _INDEX_TYPES[_dtype(x)] & 1:
-        return x
-    wanted = "int32" if allowed >> abi.I32 & 1 else "int64"
-    if wanted == "int32" and x.shape[0] > 0 and int(x.max()) > np.iinfo(np.int32).max:
-        raise InvalidArgument(f"this kernel takes 32-bit indices, and A has {int(x.max())}")
-    return _cast(x, wanted)
-
-
-def address_of(x):
-    if _dense.is_torch(x):
-        return x.data_ptr()
-    if isinstance(x, np.ndarray):
-        return x.ctypes.data
-    return x.__cuda_array_interface__["data"][0]
-
-
-def _to_numpy(x):
-    if _dense.is_torch(x):
-        return x.detach().cpu().numpy()
-    if isinstance(x, np.ndarray):
-        return x
-    if _dense.is_cupy(x):
-        return x.get()
-    if hasattr(x, "copy_to_host"):  # Numba
-        return x.copy_to_host()
-    raise InvalidArgument(f"a {type(x).__name__} cannot be brought to the host here")
-
-
-def device_of(x):
-    """Where an array lies: "cpu", or the index of a GPU, None where it does not tell."""
-    if _dense.is_torch(x):
-        return "cpu" if x.is_cpu else x.device.index
-    if isinstance(x, np.ndarray):
-        return "cpu"
-    return x.device.id if _dense.is_cupy(x) else None
 
 
 def _shape(given):
@@ -405,13 +234,13 @@ def _checked(shape, *arrays):
     for x in (row_ptr, col_idx, values):
         if isinstance(x, np.ma.MaskedArray):
             raise InvalidArgument("A has a masked array; one without a mask is wanted")
-    row_ptr = _indices(row_ptr, "row pointers")
-    col_idx = _indices(col_idx, "column indices")
-    values = _reals(values)
-    places = {device_of(row_ptr), device_of(col_idx), device_of(values)}
+    row_ptr = _arrays.indices(row_ptr, "row pointers")
+    col_idx = _arrays.indices(col_idx, "column indices")
+    values = _arrays.reals(values)
+    places = {_arrays.device_of(row_ptr), _arrays.device_of(col_idx), _arrays.device_of(values)}
     if len(places) != 1:
         raise InvalidArgument("the arrays of A lie on several devices")
-    arrays = (_contiguous(x) for x in (row_ptr, col_idx, values))
+    arrays = (_arrays.contiguous(x) for x in (row_ptr, col_idx, values))
     return Csr(shape, *arrays, places.pop(), scale)
 
 
@@ -425,7 +254,7 @@ def csr_of(a):
     if _dense.is_torch(a):
         return _of_torch(a)
     if isinstance(a, tuple) and len(a) == 4:
-        return _checked(_shape(a[3]), *(_array(x) for x in a[:3]))
+        return _checked(_shape(a[3]), *(_arrays.array_of(x) for x in a[:3]))
     if hasattr(a, "tocsr"):  # scipy.sparse and cupyx.scipy.sparse
         return _of_scipy(a)
     raise InvalidArgument(

@@ -26,7 +26,8 @@ import torch.distributed
 from . import _cuda, _dense, _sparse
 from ._abi import ELEMENT_BYTES
 from ._attention import AttentionBlocks, block_attention
-from ._plan import LINE_BYTES, Prepared
+from ._plan import LINE_BYTES
+from ._prepared import Prepared
 from .errors import Error, InvalidArgument
 
 __all__ = ["AttentionBlocks", "DistributedMatrix", "SparseMatrix", "block_attention"]

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cmath>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,7 +19,7 @@
 #include "gpu/scaled_launches.hpp"
 #include "library/arguments.hpp"
 #include "library/given_a.hpp"
-#include "library/open_device.hpp"
+#include "library/shared_device.hpp"
 #include "library/status.hpp"
 #include "plugin/description.hpp"
 #include "spmmbench/error.hpp"
@@ -48,53 +47,6 @@ static_assert(SPMMBENCH_SUMS_FP32 == static_cast<int>(Accumulation::fp32_fma) &&
               SPMMBENCH_SUMS_FP16 == static_cast<int>(Accumulation::fp16));
 static_assert(SPMMBENCH_HOST == static_cast<int>(DeviceKind::host) &&
               SPMMBENCH_CUDA == static_cast<int>(DeviceKind::cuda));
-
-// A device that preparation runs on, made when it is first needed and never destroyed, since what
-// was prepared may live until the program ends. One preparation at a time.
-struct SharedDevice {
-  std::unique_ptr<Device> device;
-  std::mutex mutex;
-  bool prepares_in_order = false;              // under way: with SPMMBENCH_UNCHECKED
-  std::atomic<bool> has_other_streams{false};  // than the legacy default one, in launches so far
-};
-
-// Which the device's own stream is ordered with. 1 is cudaStreamLegacy.
-bool is_default(const void* stream) {
-  return stream == nullptr || stream == reinterpret_cast<const void*>(std::uintptr_t{1});
-}
-
-// One preparation.
-class Turn {
- public:
-  Turn(SharedDevice& shared, bool in_order) : shared_(shared), lock_(shared.mutex) {
-    shared.prepares_in_order = in_order;
-  }
-  ~Turn() { end(); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  void end() {
-    if (!lock_) return;
-    shared_.prepares_in_order = false;
-    lock_.unlock();
-  }
-
- private:
-  SharedDevice& shared_;
-  std::unique_lock<std::mutex> lock_;
-};
-
-SharedDevice& shared_device(DeviceKind kind) {
-  static std::mutex mutex;
-  static auto& devices = *new std::map<int, SharedDevice>;
-  constexpr int kHost = -1;
-  const int index = kind == DeviceKind::cuda ? current_cuda_device() : kHost;
-  const std::scoped_lock lock(mutex);
-  SharedDevice& shared = devices[index];
-  if (shared.device) return shared;
-  shared.device = open_device(
-      kind, [&shared] { return shared.prepares_in_order && !shared.has_other_streams; });
-  return shared;
-}
 
 // The receiver may call the library, so that no lock is held here.
 void pass_on(const StageTimer& measured, const spmmbench_stages* stages) {

@@ -150,7 +150,7 @@ class Plugins(unittest.TestCase):
     def test_rounding_keeps_infinities_and_nan(self):
         special = np.array([np.inf, -np.inf, np.nan, 3e38], np.float32)
         for precision in ("tf32", "bf16"):
-            rounded = spmmbench._sparse.rounded(special, precision)
+            rounded = spmmbench._arrays.rounded(special, precision)
             np.testing.assert_array_equal(rounded[:3], special[:3])
             self.assertTrue(np.isfinite(rounded[3]))
 

@@ -1,0 +1,192 @@
+"""Products and gradients in PyTorch on a GPU: its streams, CUDA graphs, memory, and CuPy."""
+
+import gc
+import unittest
+
+from python_case import main, need
+
+np, _, torch = need("numpy", "scipy", "torch")
+import scipy.sparse as sp  # noqa: E402
+
+import spmmbench  # noqa: E402
+from spmmbench.torch import SparseMatrix  # noqa: E402
+from torch_case import GPU, Close, matrix, rounded_to_8_bits, tensor  # noqa: E402
+
+
+@unittest.skipUnless(GPU, "no GPU, or a library without its kernels")
+class OnTheGpu(Close):
+    def test_every_kernel_gives_the_product(self):
+        a = matrix(2000, 1500, 0.01)
+        x = torch.randn(1500, 64, device="cuda")
+        exact = torch.as_tensor(a.toarray(), device="cuda").double() @ x.double()
+        in_8_bits = rounded_to_8_bits(a, x)
+        for kernel in spmmbench.list_kernels():
+            for precision in kernel["precisions"]:
+                if kernel["device"] != "cuda" or "row" not in kernel["layouts"]:
+                    continue
+                wide = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp64": torch.float64}
+                dtype = wide.get(precision, torch.float32)
+                for c_type in kernel["c_types"]:
+                    with self.subTest(f"{kernel['name']} {precision} {c_type}"):
+                        try:
+                            plan = spmmbench.plan(a, 64, kernel["name"], precision, c_type=c_type)
+                        except spmmbench.Unsupported:
+                            continue
+                        eight = precision == "fp8_e4m3"
+                        self.assertClose(plan @ x.to(dtype), in_8_bits if eight else exact, 0.05)
+
+    def test_work_is_on_the_callers_stream(self):
+        a = matrix(3000, 3000, 0.01)
+        plan = spmmbench.plan(a, 64, device="cuda")
+        x = torch.randn(3000, 64, device="cuda")
+        expected = plan @ x
+        side = torch.cuda.Stream()
+        late = torch.empty_like(x)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(50_000_000)  # some 25 ms: a product on another stream would be early
+            late.copy_(x)
+            got = plan @ late
+        side.synchronize()
+        self.assertClose(got, expected)
+
+    def test_a_call_can_be_captured_in_a_cuda_graph(self):
+        sparse = SparseMatrix(matrix(), precision="fp16", device="cuda")
+        x = torch.randn(200, 32, device="cuda", dtype=torch.float16)
+        sparse @ x
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = sparse @ x
+        x.copy_(torch.randn_like(x))
+        graph.replay()
+        self.assertClose(y, sparse @ x)
+
+    def test_matrices_that_nobody_checks_need_no_wait_on_any_stream(self):
+        sleeps = 2_000_000  # cycles, some 1 ms, so that the host is ahead
+        for stream in (torch.cuda.default_stream(), torch.cuda.Stream()):
+            for kernel in ("csr_merge", "auto"):
+                results = []
+                with torch.cuda.stream(stream):
+                    for step in range(12):  # memory is used by one after the other
+                        a = sp.random(400 + step, 300, 0.05, "csr", np.float32, random_state=step)
+                        torch.cuda._sleep(sleeps)
+                        sparse = SparseMatrix(tensor(a, "cuda"), kernel, checked=False)
+                        x = torch.randn(300, 32, device="cuda", requires_grad=True)
+                        y, gradient = sparse @ x, torch.randn(400 + step, 32, device="cuda")
+                        y.backward(gradient)
+                        results.append((a.toarray(), x, y, gradient))
+                stream.synchronize()
+                for dense, x, y, gradient in results:
+                    dense = torch.as_tensor(dense).double()
+                    self.assertClose(y, dense @ x.detach().cpu().double())
+                    self.assertClose(x.grad, dense.T @ gradient.cpu().double())
+
+    def test_a_first_call_of_what_nobody_has_waited_for_is_not_captured(self):
+        sparse = SparseMatrix(tensor(matrix(), "cuda"), "csr_merge", checked=False)
+        x = torch.randn(200, 32, device="cuda")
+        y = sparse @ x
+        graph = torch.cuda.CUDAGraph()
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "settle"), torch.cuda.graph(graph):
+            sparse @ x
+        sparse.plan(32).settle()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            captured = sparse @ x
+        graph.replay()
+        self.assertClose(captured, y)
+
+    def test_plans_may_be_freed_while_a_graph_is_captured(self):
+        kept, freed = (spmmbench.plan(matrix(), 32, device="cuda") for _ in range(2))
+        x = torch.randn(200, 32, device="cuda")
+        kept @ x
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = kept @ x
+            del freed
+            gc.collect()
+        graph.replay()
+        self.assertClose(y, kept @ x)
+
+    def test_nothing_is_copied_and_aligned_results_are_plain(self):
+        plan = spmmbench.plan(matrix(), 32, device="cuda")
+        x = torch.randn(200, 64, device="cuda")[:, 16:48]  # a pitched view, 64 bytes into the row
+        self.assertClose(plan @ x, torch.as_tensor(matrix().toarray()) @ x.cpu())
+        self.assertTrue((plan @ x).is_contiguous())
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "no multiple of"):
+            plan @ torch.randn(200, 40, device="cuda")[:, 1:33]
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "GPU 0"):
+            plan @ x.cpu()
+
+    def test_rows_of_odd_length_are_padded_for_a_gradient(self):
+        sparse = SparseMatrix(matrix(), precision="fp16", device="cuda")
+        x = torch.randn(200, 7, device="cuda", dtype=torch.float16)
+        self.assertClose(sparse @ x, torch.as_tensor(matrix().toarray()) @ x.cpu().float(), 0.05)
+
+    def test_cupy_and_cuda_array_interface(self):
+        try:
+            import cupy
+            import cupyx.scipy.sparse
+        except ImportError:
+            self.skipTest("CuPy is not installed")
+        a = matrix()
+        x = cupy.random.standard_normal((200, 32), dtype=cupy.float32)
+        expected = torch.as_tensor(a @ x.get())
+        plan = spmmbench.plan(cupyx.scipy.sparse.csr_matrix(a), 32)
+        got = plan @ x
+        self.assertIsInstance(got, cupy.ndarray)
+        self.assertClose(torch.as_tensor(got.get()), expected)
+
+        class Foreign:
+            def __init__(self, array):
+                self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+        out = cupy.full((300, 32), cupy.nan, cupy.float32)
+        plan(Foreign(x), out=Foreign(out), stream=cupy.cuda.get_current_stream())
+        self.assertClose(torch.as_tensor(out.get()), expected)
+
+    def test_benchmark_verifies_and_times_torch_and_cupy(self):
+        a = tensor(matrix(3000, 3000, 0.01), "cuda")
+        rows = spmmbench.benchmark(
+            {"torch.sparse": lambda b: a @ b, "auto": spmmbench.plan(a, 64)}, a, 64, max_seconds=0.1
+        )
+        for row in rows:
+            self.assertEqual(row["status"], "ok", row["reason"])
+            self.assertGreater(row["cold"]["median_us"], 0)
+            self.assertGreater(row["of_bound"], 0)
+            if row["kernel"] == "auto":  # whether PyTorch's own product can be captured is not ours
+                self.assertGreater(row["hot"]["launches_per_sample"], 1)
+        try:
+            import cupy
+            import cupyx.scipy.sparse
+        except ImportError:
+            return
+        b = cupyx.scipy.sparse.csr_matrix(matrix())
+        plan = spmmbench.plan(b, 32)
+        for row in spmmbench.benchmark({"cupy": lambda x: b @ x, "auto": plan}, b, 32):
+            self.assertEqual(row["status"], "ok", row["reason"])
+            self.assertEqual(type(plan @ cupy.zeros((200, 32), cupy.float32)), cupy.ndarray)
+
+    def test_work_on_a_stream_of_its_own_is_not_timed_as_nothing(self):
+        a = tensor(matrix(), "cuda")
+        dense, side = a.to_dense(), torch.cuda.Stream()
+
+        def product(b, out):
+            with torch.cuda.stream(side):  # which no capture of the caller's stream records
+                torch.mm(dense, b, out=out)
+
+        (row,) = spmmbench.benchmark(product, a, 32, max_seconds=0.1)
+        self.assertEqual((row["status"], row["hot"]), ("wrong", None))
+
+    def test_no_memory_is_kept_when_plans_are_gone(self):
+        a = matrix(20000, 20000, 0.002)
+        spmmbench.plan(a, 64, device="cuda")
+        torch.cuda.synchronize()
+        before = torch.cuda.mem_get_info()[0]
+        for _ in range(20):
+            spmmbench.plan(a, 64, device="cuda")
+        self.assertGreater(torch.cuda.mem_get_info()[0], before - (16 << 20))
+
+
+if __name__ == "__main__":
+    main()
