@@ -2,6 +2,7 @@
 """How products on several GPUs scale, from the documents of `spmmbench run --gpus G --json`.
 
   scaling.py two.json four.json --figure scaling.png    a table, and a figure of speed-up over GPUs
+  scaling.py results/h200/scaling.csv --figure two.png   the same of recorded rows; of one number of GPUs, by matrix
   scaling.py two.json --paper 111e6,1.6e9,128           on paper: rows, nonzeros and N of a square graph
 
 On paper every rate is a measured one but that of the network, which --network gives: gathers and copies
@@ -10,6 +11,7 @@ of one H200 (docs/tables), the link as the first document's rows have it.
 
 import argparse
 import collections
+import csv
 import pathlib
 import sys
 
@@ -23,6 +25,23 @@ CACHE, MEMORY = 60e6, 141e9  # bytes
 GPUS_OF_A_HOST = 8
 VALUE, INDEX, RESULT = 2, 4, 4  # bytes: an element of A and B in fp16, a column index, an element of C in fp32
 SECTOR = 32  # bytes that a gather reads at the least
+WIDTH_INCHES, LINE_INCHES = 7, 0.22  # of a figure by matrix, and of each of its cases
+
+
+def recorded(path):
+    """The rows of a CSV as a document, whose fields here they have under one name each."""
+    made = []
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["of_bound"] == "":  # of another library, of which only a time is known
+                continue
+            split = {key: float(row[key]) for key in ("transfer_us", "product_us", "one_gpu_us", "received_share")}
+            split |= {key: row[key] == "True" for key in ("should_pay", "pays")}
+            split |= {"name": row["split"], "gpus": int(row["gpus"])}
+            made.append({"status": "ok", "matrix": {"name": row["matrix"]}, "n": int(row["n"]), "kernel": row["kernel"],
+                         "precision": row["precision"], "reorder": "none", "of_bound": float(row["of_bound"]),
+                         "hot": {"median_us": float(row["hot_median_us"])}, "split": split})  # fmt: skip
+    return {"rows": made}
 
 
 def split_rows(documents):
@@ -85,6 +104,37 @@ def on_paper(vertices, nonzeros, n, share, link, network):
 
 
 def draw(rows):
+    counts = {row["split"]["gpus"] for row in rows}
+    return over_gpus(rows) if len(counts) > 1 else by_matrix(rows, *counts)
+
+
+def by_matrix(rows, gpus):
+    """The speed-up of each matrix and kernel by one number of GPUs, by the share of B that is received."""
+    from figures.style import COLOURS, INK, MARKERS, plain_log, plt
+
+    shares, marks = {}, collections.defaultdict(list)
+    for row in filter(speedup, rows):
+        part, case = row["split"], (row["matrix"]["name"], row["kernel"])
+        needed = part["received_share"] or 1  # `columns` needs no row, which says nothing of the others
+        shares[case] = min(shares.get(case, 1), needed)
+        marks[f"{part['name']}, N = {row['n']}"].append((case, speedup(row)))
+    cases = sorted(shares, key=lambda case: (-shares[case], case))
+    figure, axes = plt.subplots(figsize=(WIDTH_INCHES, 1.2 + LINE_INCHES * len(cases)))
+    for (label, points), colour, marker in zip(sorted(marks.items()), COLOURS, MARKERS):
+        places = [cases.index(case) for case, _ in points]
+        axes.plot([ratio for _, ratio in points], places, marker, color=colour, label=label)
+    axes.axvline(1, color=INK, linewidth=1)
+    axes.axvline(gpus, color=INK, linewidth=0.8, linestyle=":")
+    axes.set_yticks(range(len(cases)), [f"{matrix}, {kernel}: {shares[matrix, kernel]:.3f}" for matrix, kernel in cases])
+    axes.set(xscale="log", xlabel=f"speed-up over one GPU: right of 1 the split pays, {gpus} is ideal")
+    axes.set_title(f"{gpus} GPUs; beside each case the share that is needed of the rows of B that others have")
+    plain_log(axes, "x")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def over_gpus(rows):
+    """A panel for each split: its speed-up over numbers of GPUs."""
     from figures.style import COLOURS, GRID, INK, plt
 
     splits = sorted({row["split"]["name"] for row in rows})
@@ -111,7 +161,7 @@ def draw(rows):
 
 def parse_arguments(argv):
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", nargs="+", help="JSON of spmmbench run --gpus")
+    parser.add_argument("results", nargs="+", help="JSON of spmmbench run --gpus, or a CSV as in results/h200/scaling.csv")
     parser.add_argument("--figure", type=pathlib.Path, help="png, svg or pdf")
     parser.add_argument("--paper", metavar="ROWS,NNZ,N", help="a square graph that no GPU need hold")
     parser.add_argument("--share", type=float, default=0.2, help="of the rows of others that are needed; default: 0.2")
@@ -129,8 +179,10 @@ def parse_arguments(argv):
 def main(argv):
     args = parse_arguments(argv)
     try:
-        rows = split_rows([load_document(path) for path in args.results])
+        rows = split_rows([recorded(path) if path.endswith(".csv") else load_document(path) for path in args.results])
         print("\n".join(table(rows)))
+        if args.paper and "link_gb_per_s" not in rows[0]["split"]:
+            raise InputError("--paper: expected documents, whose rows have the rate of the link")
         if args.paper:
             link = max(row["split"]["link_gb_per_s"] for row in rows)
             print("\n".join(["", *on_paper(*args.paper, args.share, link, args.network)]))

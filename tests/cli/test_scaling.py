@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The table, the figure and the model on paper of scripts/scaling.py, on a document made here."""
 
-from report_case import ReportCase, main, row
+from report_case import SOURCE, ReportCase, main, row
 
 PARTS = {
     "way": "all_gather",
@@ -45,8 +45,28 @@ class ScalingTest(ReportCase):
 
     def test_the_figure_has_a_panel_for_each_split(self):
         path = self.folder / "scaling.svg"
-        self.lines([split_row("a", "rows", 2, 100, 200), split_row("a", "columns", 2, 90, 200)], "--figure", path)
+        rows = [split_row("a", name, gpus, 100, 200) for name in ("rows", "columns") for gpus in (2, 4)]
+        self.lines(rows, "--figure", path)
         self.assertEqual(path.read_text(encoding="utf-8").count("1 cases"), 2)
+
+    def test_of_one_number_of_gpus_the_figure_has_a_line_for_each_matrix_by_the_rows_that_are_needed(self):
+        rows = [split_row("a", "rows", 2, 100, 200), split_row("a", "columns", 2, 90, 200), split_row("b", "rows", 2, 100, 50)]
+        for row, share in zip(rows, (0.25, 0, 0.125)):
+            row["split"]["received_share"] = share
+        path = self.folder / "scaling.svg"
+        self.lines(rows, "--figure", path)
+        text = path.read_text(encoding="utf-8")
+        places = [text.index(f"<!-- {word} -->") for word in ("a, rsh: 0.250", "b, rsh: 0.125", "columns, N = 128", "rows, N = 128")]
+        self.assertEqual(places, sorted(places))
+
+    def test_the_recorded_rows_are_read_but_have_no_rate_for_the_model_on_paper(self):
+        recorded, made = SOURCE / "results/h200/scaling.csv", self.folder / "made.png"
+        result = self.run_script("scaling.py", recorded, "--figure", made)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("| `columns` | 2 | 512 | 8 | 1.97 |", result.stdout)
+        self.assertGreater(made.stat().st_size, 0)
+        result = self.run_script("scaling.py", recorded, "--paper", "1e6,1e7,128")
+        self.assert_one_line(result, "--paper: expected documents, whose rows have the rate of the link")
 
     def test_documents_of_one_gpu_are_refused(self):
         result = self.run_script("scaling.py", self.write([row("a", "rsh", 10)]))
