@@ -22,7 +22,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kFillThreads = 256;
 
 struct UniformValue {
   std::uint64_t seed;
@@ -221,12 +221,12 @@ class CudaDevice final : public Device {
     if (flush_buffer_.data() == nullptr) {
       const std::size_t bytes = std::max<std::size_t>(2 * info_.l2_bytes, 32U << 20);
       flush_buffer_ = allocate(bytes);
-      write_kernel<<<blocks_for(bytes / sizeof(uint4)), kThreads, 0, stream_>>>(
+      write_kernel<<<blocks_for(bytes / sizeof(uint4)), kFillThreads, 0, stream_>>>(
           flush_buffer_.as<uint4>(), bytes / sizeof(uint4));
       SPMMBENCH_CUDA_LAUNCHED();
     }
     const std::size_t count = flush_buffer_.bytes() / sizeof(uint4);
-    read_kernel<<<blocks_for(count), kThreads, 0, stream_>>>(flush_buffer_.as<uint4>(), count,
+    read_kernel<<<blocks_for(count), kFillThreads, 0, stream_>>>(flush_buffer_.as<uint4>(), count,
                                                              flush_buffer_.as<unsigned>());
     SPMMBENCH_CUDA_LAUNCHED();
   }
@@ -279,7 +279,7 @@ class CudaDevice final : public Device {
     if (elements == 0) return;
     visit_every_element_type(view.type, [&](auto* tag) {
       using T = std::remove_pointer_t<decltype(tag)>;
-      fill_kernel<<<blocks_for(elements), kThreads, 0, stream_>>>(
+      fill_kernel<<<blocks_for(elements), kFillThreads, 0, stream_>>>(
           static_cast<T*>(view.data), view.lines(), view.line_length(), view.ld,
           view.layout == Layout::row_major, value_at);
     });
@@ -289,7 +289,7 @@ class CudaDevice final : public Device {
   int blocks_for(std::size_t elements) const {
     constexpr std::size_t kBlocksPerSm = 16;
     return static_cast<int>(
-        std::min((elements + kThreads - 1) / kThreads, kBlocksPerSm * info_.sm_count));
+        std::min((elements + kFillThreads - 1) / kFillThreads, kBlocksPerSm * info_.sm_count));
   }
 
   // Time between events around what `enqueue` puts on the stream, which is `launches` kernels or

@@ -33,11 +33,11 @@ constexpr std::size_t kRowBytes = 16 * kLanes;           // 128 columns in fp16
 constexpr std::size_t kMostRows = std::size_t{1} << 16;  // 16 MiB; 16 bits of a hash name one
 constexpr int kAhead = 4;                                // rows that a hash of 64 bits names
 constexpr int kRounds = 256;                             // hashes of each group of lanes
-constexpr int kThreads = 256;
+constexpr int kRateThreads = 256;
 
 // The store never happens (every byte of the table is 1), which the compiler cannot know.
 __global__ void gather_kernel(const uint4* table, unsigned row_mask, unsigned* sink) {
-  const unsigned group = (blockIdx.x * kThreads + threadIdx.x) / kLanes;
+  const unsigned group = (blockIdx.x * kRateThreads + threadIdx.x) / kLanes;
   const unsigned lane = threadIdx.x % kLanes;
   unsigned all = ~0U;
   for (unsigned round = 0; round < kRounds; ++round) {
@@ -59,7 +59,7 @@ constexpr int kChains = 4;        // of products of a warp, each of which waits 
 constexpr int kTileRounds = 512;  // products of a chain
 
 // The store never happens (the sums are positive), which the compiler cannot know.
-__global__ void __launch_bounds__(kThreads) tensor_core_kernel(float* sink) {
+__global__ void __launch_bounds__(kRateThreads) tensor_core_kernel(float* sink) {
   using namespace nvcuda::wmma;
   fragment<matrix_a, kTile, kTile, kTile, __half, row_major> a;
   fragment<matrix_b, kTile, kTile, kTile, __half, col_major> b;
@@ -82,12 +82,12 @@ double measure_tensor_cores(Device& device) {
   const Buffer sink = device.allocate(sizeof(float));
   const int blocks = kBlocksPerSm * device.info().sm_count;
   const auto multiply = [&] {
-    tensor_core_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
+    tensor_core_kernel<<<blocks, kRateThreads, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
         sink.as<float>());
     SPMMBENCH_CUDA_LAUNCHED();
   };
   constexpr double kOperations =
-      2.0 * kTile * kTile * kTile * kChains * kTileRounds * (kThreads / 32);
+      2.0 * kTile * kTile * kTile * kChains * kTileRounds * (kRateThreads / 32);
   return kOperations * blocks / (median_us(device, multiply) * 1e-6);
 }
 
@@ -103,11 +103,11 @@ double measure_gather(Device& device) {
   device.fill_bytes(table.data(), 1, table.bytes());
   const int blocks = kBlocksPerSm * info.sm_count;
   const auto gather = [&] {
-    gather_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
+    gather_kernel<<<blocks, kRateThreads, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
         table.as<const uint4>(), static_cast<unsigned>(rows - 1), table.as<unsigned>());
     SPMMBENCH_CUDA_LAUNCHED();
   };
-  constexpr double kBytesPerBlock = 16.0 * kThreads * kRounds * kAhead;
+  constexpr double kBytesPerBlock = 16.0 * kRateThreads * kRounds * kAhead;
   return kBytesPerBlock * blocks / (median_us(device, gather) * 1e-6);
 }
 

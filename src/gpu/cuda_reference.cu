@@ -28,7 +28,7 @@ namespace spmmbench {
 namespace {
 
 constexpr int kWarps = 8;
-constexpr int kThreads = 32 * kWarps;
+constexpr int kCompareThreads = 32 * kWarps;
 constexpr int kSlab = 32;  // columns of C per task: one per lane
 constexpr int kBlocksPerSm = 8;
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
@@ -91,7 +91,7 @@ __device__ Finding shuffle_down(const Finding& f, int distance) {
 }
 
 template <class TB>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kCompareThreads)
     multiply_kernel(CsrOnDevice a, DenseView b, double least, Band<ReferenceSumOf<TB>> out) {
   using Sum = ReferenceSumOf<TB>;
   using TA = std::conditional_t<std::is_same_v<TB, double>, double, float>;
@@ -142,7 +142,7 @@ struct Equal {
 
 // Adds to `findings`, one per warp, what the band shows.
 template <class TC, class Judge>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kCompareThreads)
     compare_kernel(CsrOnDevice a, Band<ReferenceSumOf<TC>> band, DenseView c, Update update,
                    Judge judge_element, Finding* findings) {
   const int lane = threadIdx.x % 32;
@@ -172,11 +172,11 @@ __global__ void __launch_bounds__(kThreads)
 using Word = unsigned long long;  // atomicAdd takes no std::uint64_t
 
 // Adds the checksum of the words to `sum`, in an order that does not matter.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kCompareThreads)
     checksum_kernel(const Word* words, std::int64_t count, Word* sum) {
-  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  const std::int64_t step = std::int64_t{gridDim.x} * kCompareThreads;
   Word own = 0;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < count; i += step)
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kCompareThreads + threadIdx.x; i < count; i += step)
     own += word_hash(i, words[i]);
   for (int distance = 16; distance > 0; distance /= 2)
     own += __shfl_down_sync(kFullWarp, own, distance);
@@ -221,7 +221,7 @@ class CudaReference final : public ReferenceChecker {
         if (first != computed_) compute(first);
         visit_element_type<sizeof(__half), sizeof(double)>(c.type, [&](auto* tag) {
           using TC = std::remove_pointer_t<decltype(tag)>;
-          compare_kernel<TC><<<blocks_, kThreads, 0, stream()>>>(
+          compare_kernel<TC><<<blocks_, kCompareThreads, 0, stream()>>>(
               a(), band<TC>(first), c, expected(), judge_element, on_device.as<Finding>());
         });
         SPMMBENCH_CUDA_LAUNCHED();
@@ -254,7 +254,7 @@ class CudaReference final : public ReferenceChecker {
     visit_every_element_type(b_.type, [&](auto* tag) {
       using TB = std::remove_pointer_t<decltype(tag)>;
       multiply_kernel<TB>
-          <<<blocks_, kThreads, 0, stream()>>>(a(), b_, smallest_normal(b_.type), band<TB>(first));
+          <<<blocks_, kCompareThreads, 0, stream()>>>(a(), b_, smallest_normal(b_.type), band<TB>(first));
     });
     SPMMBENCH_CUDA_LAUNCHED();
     computed_ = first;
@@ -296,7 +296,7 @@ class CudaReference final : public ReferenceChecker {
 std::uint64_t cuda_checksum(const DenseView& view, Device& device) {
   std::array<std::uint64_t, 1> sum{};
   const Buffer on_device = device.upload(sum);
-  checksum_kernel<<<kBlocksPerSm * device.info().sm_count, kThreads, 0,
+  checksum_kernel<<<kBlocksPerSm * device.info().sm_count, kCompareThreads, 0,
                     static_cast<cudaStream_t>(device.stream().handle)>>>(
       static_cast<const Word*>(view.data), static_cast<std::int64_t>(view.bytes() / sizeof(Word)),
       on_device.as<Word>());

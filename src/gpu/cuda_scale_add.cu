@@ -13,7 +13,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kAddThreads = 256;
 constexpr std::int64_t kMostBlocks =
     16 * 1024;  // some waves on any GPU: threads take several turns
 
@@ -23,12 +23,12 @@ struct alignas(sizeof(T) * kCount) Pack {
 };
 
 template <class T, int kCount, bool kReadsC, class Value>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kAddThreads)
     scale_add_kernel(const Pack<T, kCount>* product, Pack<T, kCount>* c, std::int64_t count,
                      Value alpha, Value beta) {
   const auto value = [](T x) { return static_cast<Value>(to_double(x)); };
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kAddThreads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kAddThreads + threadIdx.x; i < count;
        i += step) {
     const Pack<T, kCount> from = product[i];
     Pack<T, kCount> to;
@@ -50,16 +50,16 @@ void launch(const T* product, T* c, std::int64_t elements, const Scalars& scalar
   const std::int64_t count = elements / kCount;
   if (count == 0) return;
   const auto blocks =
-      static_cast<unsigned>(std::min((count + kThreads - 1) / kThreads, kMostBlocks));
+      static_cast<unsigned>(std::min((count + kAddThreads - 1) / kAddThreads, kMostBlocks));
   const auto* const from = reinterpret_cast<const Pack<T, kCount>*>(product);
   auto* const to = reinterpret_cast<Pack<T, kCount>*>(c);
   const auto alpha = static_cast<Value>(scalars.alpha), beta = static_cast<Value>(scalars.beta);
   if (scalars.beta != 0)
     scale_add_kernel<T, kCount, true>
-        <<<blocks, kThreads, 0, stream>>>(from, to, count, alpha, beta);
+        <<<blocks, kAddThreads, 0, stream>>>(from, to, count, alpha, beta);
   else
     scale_add_kernel<T, kCount, false>
-        <<<blocks, kThreads, 0, stream>>>(from, to, count, alpha, beta);
+        <<<blocks, kAddThreads, 0, stream>>>(from, to, count, alpha, beta);
   SPMMBENCH_CUDA_LAUNCHED();
 }
 
