@@ -49,10 +49,11 @@ struct OperandForm {
   auto operator<=>(const OperandForm&) const = default;
 };
 
-// What changes where an option of a kernel of a library has one value. Empty and 0: nothing does.
+// What changes where an option of a kernel has one value. Empty and 0: nothing does.
 struct Variant {
   std::string option, value;
   std::optional<Accumulation> accumulation = {};
+  std::optional<int> promoted_columns = {};
   std::vector<ElementType> c_types = {};
   std::vector<Layout> layouts = {};
   std::vector<std::int64_t> allowed_n = {};  // it or n_multiple stands for both of the kernel

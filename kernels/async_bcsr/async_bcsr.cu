@@ -203,6 +203,7 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
       std::ranges::reverse(steps);
     const int step_columns = bcsr::step_columns(a_.a.precision);
     const int of_instruction = step_columns * bcsr::kMmaBytes / bcsr::kLineBytes;
+    const bool promotes = variant_.sums == bcsr::Sums::promoted;
     SumOrder order;
     for (const BcsrStep& step : steps) {
       if (step.a_row[member] < 0) continue;
@@ -213,9 +214,9 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
           order.entries.push_back(at - begin);
         order.instructions.push_back(order.entries.size());
       }
-      if (is_scaled(a_.a.precision)) order.parts.push_back(order.instructions.size());
+      if (promotes) order.parts.push_back(order.instructions.size());
     }
-    if (!is_scaled(a_.a.precision)) order.parts.push_back(order.instructions.size());
+    if (!promotes) order.parts.push_back(order.instructions.size());
     return order;
   }
 
@@ -337,9 +338,10 @@ class AsyncBcsr final : public Kernel {
     info_.layouts = {Layout::row_major, Layout::col_major};
     info_.accumulation = Accumulation::fp32_tensor_core;
     info_.promoted_columns = bcsr::step_columns(Precision::fp8_e4m3);
-    info_.options = {bcsr::kBlock,   bcsr::kTileN,  bcsr::kGroup,    bcsr::kStages,
-                     bcsr::kGrid,    bcsr::kSwath,  bcsr::kProducer, bcsr::kSpecialise,
-                     bcsr::kCluster, bcsr::kMinFill};
+    info_.variants = {{.option = bcsr::kPromote.name, .value = "0", .promoted_columns = 0}};
+    info_.options = {bcsr::kBlock,   bcsr::kTileN,   bcsr::kGroup,    bcsr::kStages,
+                     bcsr::kGrid,    bcsr::kSwath,   bcsr::kProducer, bcsr::kSpecialise,
+                     bcsr::kCluster, bcsr::kPromote, bcsr::kMinFill};
   }
   const KernelInfo& info() const override { return info_; }
 

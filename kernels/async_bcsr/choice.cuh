@@ -31,6 +31,7 @@ struct Variant {
   Loader loader;
   bool specialised;
   int cluster;
+  Sums sums;
   void (*kernel)(CUtensorMap, CUtensorMap, CUtensorMap, Arguments);
   int threads, stage_bytes, staging_bytes, blocks_per_sm;
 
@@ -54,6 +55,7 @@ Variant variant() {
           S::kLoader,
           S::kSpecialised,
           S::kCluster,
+          S::kSums,
           kernel<S>,
           S::kThreads,
           S::kStageBytes,
@@ -61,12 +63,13 @@ Variant variant() {
           S::kBlocksPerSm};
 }
 
-template <class Input, Layout kLayoutB>
+template <class Input, Layout kLayoutB, Sums kSums = Sums::whole>
 void add_shapes(std::vector<Variant>& out) {
-  out.push_back(variant<Shape<Input, kLayoutB, 64>>());
-  out.push_back(variant<Shape<Input, kLayoutB, 128>>());
-  out.push_back(variant<Shape<Input, kLayoutB, 256>>());
-  out.push_back(variant<Shape<Input, kLayoutB, 256, 2>>());
+  constexpr Loader kTma = Loader::tma;
+  out.push_back(variant<Shape<Input, kLayoutB, 64, 1, kTma, true, kSums>>());
+  out.push_back(variant<Shape<Input, kLayoutB, 128, 1, kTma, true, kSums>>());
+  out.push_back(variant<Shape<Input, kLayoutB, 256, 1, kTma, true, kSums>>());
+  out.push_back(variant<Shape<Input, kLayoutB, 256, 2, kTma, true, kSums>>());
 }
 
 inline const std::vector<Variant>& variants() {
@@ -78,6 +81,7 @@ inline const std::vector<Variant>& variants() {
     add_shapes<__nv_bfloat16, Layout::col_major>(out);
     add_shapes<ptx::Tf32, Layout::col_major>(out);
     add_shapes<__nv_fp8_e4m3, Layout::col_major>(out);
+    add_shapes<__nv_fp8_e4m3, Layout::col_major, Sums::promoted>(out);
     constexpr Layout kRow = Layout::row_major;
     out.push_back(variant<Shape<__half, kRow, 256, 1, Loader::cp_async, true>>());
     out.push_back(variant<Shape<__half, kRow, 256, 1, Loader::cp_async, false>>());
@@ -130,6 +134,8 @@ const auto kProducer =
 const auto kSpecialise = flag_option("specialise", true, "0: consumers issue the loads themselves");
 const auto kCluster =
     auto_integer_option("cluster", 1, 2, "2: pairs of CTAs share A's tiles by multicast; 1: none");
+const auto kPromote = flag_option(
+    "promote", true, "0: fp8 sums of a whole row stay in the tensor cores, which keep 14 bits");
 const auto kMinFill =
     real_option("min_fill", "0.01", 0, 1, "least share of nonzeros in large blocked matrices");
 
@@ -149,15 +155,20 @@ inline Layout kernel_layout(const Problem& problem) {
   return bytes_of(storage_type(problem.precision)) == 2 ? problem.layout : Layout::col_major;
 }
 
+inline Sums sums_of(const Problem& problem) {
+  return is_scaled(problem.precision) && kPromote(problem.options) ? Sums::promoted : Sums::whole;
+}
+
 // Null when there is none.
 inline const Variant* find_variant(const Problem& problem, int tile_n, int cluster) {
   const Options& o = problem.options;
   const Loader loader = kProducer(o) == "tma" ? Loader::tma : Loader::cp_async;
   const bool specialised = kSpecialise(o);
+  const Sums sums = sums_of(problem);
   for (const Variant& v : variants())
     if (v.precision == problem.precision && v.layout_b == kernel_layout(problem) &&
         v.tile_n == tile_n && v.loader == loader && v.specialised == specialised &&
-        v.cluster == cluster)
+        v.cluster == cluster && v.sums == sums)
       return &v;
   return nullptr;
 }

@@ -164,7 +164,7 @@ __device__ void multiply(float (&acc)[S::kTileN / 2], const char* tile_a, const 
   ptx::wgmma_wait_group<0>();
 }
 
-// The same in fp8. `part` holds the sums of some columns of one step.
+// The same with promoted sums. `part` holds the sums of some columns of one step.
 template <class S>
 __device__ void multiply_and_promote(float (&acc)[S::kTileN / 2], float (&part)[S::kPromotedN / 2],
                                      const char* tile_a, const char* tile_b) {
@@ -227,7 +227,7 @@ __device__ void consume(const CUtensorMap& map_c, const Arguments& args,
       ring.advance(at);
       if constexpr (!S::kSpecialised) producer->load_next();
     } while (!any(flags & StageHead::kLastStep));
-    if constexpr (S::kPromotes) {
+    if constexpr (S::kScaled) {
 #pragma unroll
       for (float& value : acc) value *= args.scale;
     }

@@ -49,11 +49,12 @@ struct Arguments {
 };
 
 enum class Loader { tma, cp_async };
+enum class Sums { whole, promoted };
 
 // kHeight unit rows, one consumer warpgroup each, times kTileN columns of C per CTA. Clusters of
 // kCluster CTAs take neighbouring column tiles of one group and share A's tiles by multicast.
 template <class Input_, Layout kLayoutB_, int kTileN_, int kCluster_ = 1,
-          Loader kLoader_ = Loader::tma, bool kSpecialised_ = true>
+          Loader kLoader_ = Loader::tma, bool kSpecialised_ = true, Sums kSums_ = Sums::whole>
 struct Shape {
   using Input = Input_;
   using Element = std::conditional_t<std::is_same_v<Input, ptx::Tf32>, float, Input>;
@@ -66,9 +67,11 @@ struct Shape {
   static constexpr ptx::Major kMajorB =
       kLayoutB == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kStepK = kLineBytes / sizeof(Element);
-  // In fp8 tensor cores keep 14 bits of a sum. So the products of every step, of this many columns
-  // at a time, are summed alone and then added in fp32.
-  static constexpr bool kPromotes = sizeof(Element) == 1;
+  // In fp8 tensor cores keep 14 bits of a sum. With promoted sums the products of every step, of
+  // this many columns at a time, are summed alone and then added in fp32.
+  static constexpr Sums kSums = kSums_;
+  static constexpr bool kScaled = sizeof(Element) == 1;
+  static constexpr bool kPromotes = kSums == Sums::promoted;
   static constexpr int kPromotedN = kTileN > kUnitRows ? kTileN / 2 : kTileN;
   static constexpr int kTilesB = kTileN / kUnitRows;  // of 64 x 128 bytes
   static constexpr int kStageBytes = (kHeight + kTilesB) * kTileBytes;
@@ -91,6 +94,7 @@ struct Shape {
 
   static_assert(kMajorB == ptx::Major::k || sizeof(Element) == 2,
                 "wgmma reads operands of 8 and of 32 bits K-major only");
+  static_assert(!kPromotes || kScaled);
   static_assert(kCluster == 1 || (kLoader == Loader::tma && kSpecialised));
 };
 

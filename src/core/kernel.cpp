@@ -76,6 +76,7 @@ KernelInfo info_with(const KernelInfo& info, const Options& options) {
                      [&](const OptionSpec& each) { return each.name == variant.option; });
     if (options.get(variant.option, option->default_value) != variant.value) continue;
     out.accumulation = variant.accumulation.value_or(out.accumulation);
+    out.promoted_columns = variant.promoted_columns.value_or(out.promoted_columns);
     if (!variant.c_types.empty()) out.c_types = variant.c_types;
     if (!variant.layouts.empty()) out.layouts = variant.layouts;
     if (!variant.allowed_n.empty() || variant.n_multiple > 0) {

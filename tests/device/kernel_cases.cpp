@@ -61,8 +61,9 @@ const char* const kVariants[] = {
 };
 
 // With every layout and type of C: they store C in another way than what is chosen for small
-// matrices.
+// matrices, or take column-major operands alone.
 const char* const kVariantsOfC[] = {
+    "async_bcsr?min_fill=0&promote=0",
     "async_wcsr?window=8&order=degree&whole=1&part=1&warps=4",
     "async_wcsr?window=16&span=32",
     "async_wcsr?window=32&whole=1&part=1",

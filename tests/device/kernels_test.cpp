@@ -194,6 +194,7 @@ class KernelTest : public testing::TestWithParam<Case> {
   void launch_spaced(Device& device, const CsrMatrix& a, std::int64_t n, Plan& plan, int space,
                      StageTimer& stages) {
     const Case& param = GetParam();
+    const KernelInfo info = info_with(param.kernel->info(), param.options);
     DenseView b = make_b_view(a.cols, n, param.layout, storage_type(param.precision));
     b.ld += space;
     b.scale = scale_of(param.precision, 1);
@@ -207,17 +208,16 @@ class KernelTest : public testing::TestWithParam<Case> {
     if (space == 0) plan.inspect_b(b, stages);
     plan.launch(b, c.view(), device.stream());
     device.synchronize();
-    EXPECT_TRUE(
-        make_reference(a, {}, b, device)
-            ->check(c.view(), error_bound(param.kernel->info(), param.precision, param.c_type))
-            .ok);
+    EXPECT_TRUE(make_reference(a, {}, b, device)
+                    ->check(c.view(), error_bound(info, param.precision, param.c_type))
+                    .ok);
   }
 
   // Each launch goes into a poisoned C.
   bool launch_twice(Device& device, const CsrMatrix& a, std::span<const std::int32_t> row_ids,
                     std::int64_t n) {
     const Case& param = GetParam();
-    const KernelInfo& info = param.kernel->info();
+    const KernelInfo info = info_with(param.kernel->info(), param.options);
     const auto orders = make_row_orders(a, {"none", {}});
     const SparseOperand operand{&a, row_ids, param.precision, orders.get()};
     const Shape shape{n, param.c_type, param.layout};

@@ -26,6 +26,7 @@ struct Case {
   const Kernel* kernel;
   Precision precision;
   Layout layout;
+  Options options = {};
 };
 
 std::vector<Case> cases() {
@@ -37,12 +38,20 @@ std::vector<Case> cases() {
         for (const Layout layout : kernel->info().layouts)
           if (precision != Precision::fp32 && precision != Precision::fp64)
             out.push_back({kernel, precision, layout});
+  for (Case c : std::vector<Case>(out))
+    for (const Variant& variant : c.kernel->info().variants)
+      if (is_scaled(c.precision) && variant.promoted_columns) {
+        c.options.set(variant.option, variant.value);
+        out.push_back(c);
+      }
   return out;
 }
 
 std::string name_of(const Case& c) {
-  return c.kernel->info().name + "__" + std::string(to_string(c.precision)) +
-         (c.layout == Layout::row_major ? "__row" : "__col");
+  std::string name = c.kernel->info().name + "__" + std::string(to_string(c.precision)) +
+                     (c.layout == Layout::row_major ? "__row" : "__col");
+  for (const auto& [key, value] : c.options.values()) name += "__" + key + "_" + value;
+  return name;
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c); }  // found by GoogleTest
 
@@ -68,17 +77,19 @@ class SumOrderTest : public testing::TestWithParam<Case> {};
 
 TEST_P(SumOrderTest, PredictsEveryElementOfCToTheBit) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  const auto [kernel, precision, layout] = GetParam();
+  const auto& [kernel, precision, layout, options] = GetParam();
   const CsrMatrix a = matrix(precision);
   Problem problem;
   problem.a = &a;
   problem.precision = precision;
   problem.n = kN;
+  problem.options = options;
   problem.layout = layout;
   const std::unique_ptr<RowOrders> orders = make_row_orders(a, {"none", {}});
   problem.orders = orders.get();
   const Support support = check_support(*kernel, problem, device.info());
   if (!support.ok) GTEST_SKIP() << support.reason;
+  const KernelInfo info = info_with(kernel->info(), options);
   StageTimer stages;
   const auto prepared = kernel->prepare(problem.operand(), problem.options, device, stages);
   const auto plan = prepared->bind(problem.shape(), stages);
@@ -112,7 +123,7 @@ TEST_P(SumOrderTest, PredictsEveryElementOfCToTheBit) {
       const std::optional<SumOrder>& order = orders_of_c[(i * kN + j) / kSameOrder];
       if (!order) continue;
       const float sum = predicted_sum(
-          *order, kernel->info(), precision, a,
+          *order, info, precision, a,
           [&](std::int64_t k) { return load_element(b.type, host_b.data(), place(b, k, j)); },
           a.scale * b.scale);
       ++predicted;

@@ -8,6 +8,17 @@
 namespace spmmbench {
 namespace {
 
+TEST(InfoWith, AnOptionSaysHowManyProductsTensorCoresAddUp) {
+  KernelInfo info;
+  info.promoted_columns = 128;
+  info.options = {flag_option("promote", true, "")};
+  info.variants = {{.option = "promote", .value = "0", .promoted_columns = 0}};
+  Options given;
+  EXPECT_EQ(info_with(info, given).promoted_columns, 128);
+  given.set("promote", "0");
+  EXPECT_EQ(info_with(info, given).promoted_columns, 0);
+}
+
 KernelInfo info_of(std::vector<Layout> layouts) {
   KernelInfo info;
   info.layouts = std::move(layouts);
