@@ -15,19 +15,19 @@
 
 namespace spmmbench::esmm {
 
-inline constexpr int kStrip = 32;  // rows of A, columns of B
-inline constexpr int kLineBytes = kStrip * 4;
+inline constexpr int kStrip = 32;                // rows of A, columns of B
+inline constexpr int kLineBytes = kStrip * 4;    // in fp32
 inline constexpr int kCopyBytes = 16;            // of one cp.async; eight lanes copy a line
 inline constexpr int kChunkWords = 32;           // one word per lane
 inline constexpr int kChunk = kChunkWords * 32;  // k-indices whose bits a warp reads at once
 inline constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
 struct Operands {
-  const float* a_lines;         // [strips_a][k][kStrip]
+  const void* a_lines;          // [strips_a][k][kStrip]
   const std::uint32_t* a_bits;  // [strips_a][words]
-  const float* b;               // [k][ldb]
+  const void* b;                // [k][ldb]
   const std::uint32_t* b_bits;  // [strips_b][words]
-  float* c;                     // [m][ldc]
+  void* c;                      // [m][ldc]
   std::int64_t ldc;
   unsigned ldb_bytes;
   int m, n, k;
@@ -89,12 +89,12 @@ __device__ std::uint32_t joint_word(const Operands& op, int strip_a, int strip_b
 // address is clamped: what it yields belongs to elements outside C.
 __device__ inline const char* a_line(const Operands& op, int strip, int at) {
   const std::int64_t clamped = min(strip, op.strips_a - 1);
-  return reinterpret_cast<const char*>(op.a_lines + clamped * op.k * kStrip + at);
+  return static_cast<const char*>(op.a_lines) + (clamped * op.k * kStrip + at) * 4;
 }
 __device__ inline const char* b_line(const Operands& op, int strip, int at) {
   const std::int64_t col = static_cast<std::int64_t>(strip) * kStrip + at;
-  return reinterpret_cast<const char*>(op.b +
-                                       min(col, static_cast<std::int64_t>(op.ldb_bytes / 4 - 4)));
+  return static_cast<const char*>(op.b) +
+         min(col * 4, static_cast<std::int64_t>(op.ldb_bytes) - kCopyBytes);
 }
 
 // Copies of 16 bytes, in flight until the pipeline is waited for; from k lines of A, or rows of B,
@@ -196,7 +196,7 @@ __device__ void store_tile(const Operands& op, int strip_a, int strip_b, LanePos
       const std::int64_t col = static_cast<std::int64_t>(strip_b + t) * kStrip + lane.col * 4;
       if (col >= op.n) continue;
       const float* four = sums.at[i] + t * 4;
-      __stcs(reinterpret_cast<float4*>(op.c + row * op.ldc + col),
+      __stcs(reinterpret_cast<float4*>(static_cast<float*>(op.c) + row * op.ldc + col),
              make_float4(four[0], four[1], four[2], four[3]));
     }
   }

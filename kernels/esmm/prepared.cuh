@@ -11,6 +11,7 @@
 #include "esmm/extract.cuh"
 #include "format/pattern.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/element.cuh"
 #include "spmmbench/kernel.hpp"
 
 namespace spmmbench::esmm {
@@ -27,10 +28,10 @@ struct Sizes {
         strips_a((m + kStrip - 1) / kStrip),
         strips_b((n + kStrip - 1) / kStrip),
         words((k + kChunk - 1) / kChunk * kChunkWords),
-        dense(make_dense_view(m, k, Layout::row_major, ElementType::f32)) {}
+        dense(dense_shape(p)) {}
 
   std::size_t lines_bytes() const {
-    return static_cast<std::size_t>(strips_a * k * kStrip) * sizeof(float);
+    return static_cast<std::size_t>(strips_a * k * kStrip) * bytes_of(dense.type);
   }
   std::size_t bits_bytes() const {
     return static_cast<std::size_t>((strips_a + strips_b) * words) * sizeof(std::uint32_t);
@@ -41,7 +42,8 @@ struct Sizes {
 inline Support supports_dense_a(const Problem& problem, const DeviceInfo& device) {
   const Sizes s(problem);
   const std::size_t csr_bytes =
-      static_cast<std::size_t>(problem.nnz()) * 8 + static_cast<std::size_t>(problem.m() + 1) * 8;
+      static_cast<std::size_t>(problem.nnz()) * (4 + bytes_of(s.dense.type)) +
+      static_cast<std::size_t>(problem.m() + 1) * 8;
   const std::size_t bytes = s.dense.bytes() + s.lines_bytes() + s.bits_bytes() + csr_bytes;
   constexpr std::int64_t kLimit = std::numeric_limits<int>::max();
   if (bytes > device.memory_bytes) {
@@ -53,8 +55,8 @@ inline Support supports_dense_a(const Problem& problem, const DeviceInfo& device
     return Support::no("more than 2^31 tiles of 32 x 32 or pattern words");
   }
   // The bytes from a row of B to the next are counted in 32 bits.
-  const DenseView b = make_b_view(s.k, s.n, Layout::row_major, ElementType::f32);
-  if (b.ld > std::numeric_limits<unsigned>::max() / 4)
+  const DenseView b = make_b_view(s.k, s.n, Layout::row_major, s.dense.type);
+  if (static_cast<std::size_t>(b.ld) * bytes_of(b.type) > std::numeric_limits<unsigned>::max())
     return Support::no("rows of B of 4 GiB and more");
   return Support::yes(bytes);
 }
@@ -102,12 +104,12 @@ class PatternedOperands {
 
   Operands operands(const DenseView& b, const DenseView& c) const {
     Operands op{};
-    op.a_lines = lines_.as<float>();
+    op.a_lines = lines_.data();
     op.a_bits = a_bits_.as<std::uint32_t>();
-    op.b = static_cast<const float*>(b.data);
+    op.b = b.data;
     op.b_bits = b_bits_.as<std::uint32_t>();
-    op.c = static_cast<float*>(c.data);
-    op.ldb_bytes = static_cast<unsigned>(b.ld * 4);
+    op.c = c.data;
+    op.ldb_bytes = static_cast<unsigned>(b.ld * bytes_of(b.type));
     op.ldc = c.ld;
     op.m = static_cast<int>(sizes_.m);
     op.n = static_cast<int>(sizes_.n);
@@ -120,18 +122,22 @@ class PatternedOperands {
 
   void launch_extract_a(bool all_lines, Stream stream) const {
     const auto blocks = static_cast<unsigned>(sizes_.strips_a * (sizes_.words / kExtractWarps));
-    extract_a<<<blocks, kExtractWarps * 32, 0, static_cast<cudaStream_t>(stream.handle)>>>(
-        dense_.as<float>(), sizes_.dense.ld, static_cast<int>(sizes_.m), static_cast<int>(sizes_.k),
-        static_cast<int>(sizes_.words), all_lines, a_bits_.as<std::uint32_t>(), lines_.as<float>());
+    visit_element_type(sizes_.dense.type, [&]<class T>(T*) {
+      extract_a<T><<<blocks, kExtractWarps * 32, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+          dense_.as<T>(), sizes_.dense.ld, static_cast<int>(sizes_.m), static_cast<int>(sizes_.k),
+          static_cast<int>(sizes_.words), all_lines, a_bits_.as<std::uint32_t>(), lines_.as<T>());
+    });
     SPMMBENCH_CUDA_LAUNCHED();
   }
   void launch_extract_b(const DenseView& b, Stream stream) const {
-    const auto blocks = static_cast<unsigned>((sizes_.strips_b + kExtractStrips - 1) /
-                                              kExtractStrips * (sizes_.words / kExtractWarps));
-    extract_b<<<blocks, kExtractWarps * 32, 0, static_cast<cudaStream_t>(stream.handle)>>>(
-        static_cast<const float*>(b.data), b.ld, static_cast<int>(sizes_.k),
-        static_cast<int>(sizes_.n), static_cast<int>(sizes_.strips_b),
-        static_cast<int>(sizes_.words), b_bits_.as<std::uint32_t>());
+    visit_element_type(sizes_.dense.type, [&]<class T>(T*) {
+      const auto blocks = static_cast<unsigned>((sizes_.strips_b + kExtractStrips<T> - 1) /
+                                                kExtractStrips<T> * (sizes_.words / kExtractWarps));
+      extract_b<T><<<blocks, kExtractWarps * 32, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+          static_cast<const T*>(b.data), b.ld, static_cast<int>(sizes_.k),
+          static_cast<int>(sizes_.n), static_cast<int>(sizes_.strips_b),
+          static_cast<int>(sizes_.words), b_bits_.as<std::uint32_t>());
+    });
     SPMMBENCH_CUDA_LAUNCHED();
   }
 

@@ -65,7 +65,8 @@ static __global__ void __launch_bounds__(SkipTile::kThreads)
                  : zero;
     from_b = k_b < op.k && b_col < op.n
                  ? *reinterpret_cast<const float4*>(
-                       op.b + static_cast<std::int64_t>(k_b) * (op.ldb_bytes / 4) + b_col)
+                       static_cast<const float*>(op.b) +
+                       static_cast<std::int64_t>(k_b) * (op.ldb_bytes / 4) + b_col)
                  : zero;
   };
   auto store = [&](int buffer) {

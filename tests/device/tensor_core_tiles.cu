@@ -8,7 +8,6 @@
 #include "ptx/mma.cuh"
 #include "ptx/sm90a.cuh"
 #include "ptx/wgmma.cuh"
-#include "ptx/wgmma_if.cuh"
 
 namespace spmmbench::test {
 namespace {
@@ -59,8 +58,6 @@ __device__ void multiply_by_wgmma(const char* a, const char* b, float (&acc)[kTi
                                                                    kFirstTwoOfFour);
   else if constexpr (kInstruction == Instruction::wgmma)
     ptx::wgmma_mma_async<Input, ptx::Major::k, kTileColumns>(acc, of_a, of_b, 1);
-  else if constexpr (std::is_same_v<Input, ptx::Tf32>)
-    ptx::wgmma_mma_async_m64n32_if<Input>(1, acc, r, of_b);
   else ptx::wgmma_mma_async<Input, ptx::Major::k, kTileColumns>(acc, r[0], r[1], r[2], r[3], of_b);
   ptx::wgmma_commit_group();
   ptx::wgmma_wait_group<0>();
@@ -122,8 +119,6 @@ Launched kernel_of(Instruction instruction, Precision precision) {
   using ptx::Tf32;
   switch (instruction) {
     case Instruction::wgmma: return multiply<Tf32, Instruction::wgmma>;
-    case Instruction::wgmma_a_in_registers:
-      return multiply<Tf32, Instruction::wgmma_a_in_registers>;
     case Instruction::mma: return multiply<Tf32, Instruction::mma>;
     default: return nullptr;
   }
