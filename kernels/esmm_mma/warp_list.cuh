@@ -41,7 +41,7 @@ struct Shape {
   static constexpr int kPieces = kPair / kCopyBytes;      // of a pair
   static constexpr int kStageBytes = kStepK * kPair;
   static constexpr int kCopies = kStageBytes / kCopyBytes / 32;  // of a lane
-  static constexpr int kStages = 4;
+  static constexpr int kStages = 3;
   static constexpr int kRingBytes = kStages * kStageBytes;
   static constexpr int kWarpRows = 2;  // warps of a CTA: 2 x 2 tiles of C
   static constexpr int kWarpCols = 2;
