@@ -89,12 +89,13 @@ __device__ std::uint32_t joint_word(const Operands& op, int strip_a, int strip_b
 // address is clamped: what it yields belongs to elements outside C.
 __device__ inline const char* a_line(const Operands& op, int strip, int at) {
   const std::int64_t clamped = min(strip, op.strips_a - 1);
-  return static_cast<const char*>(op.a_lines) + (clamped * op.k * kStrip + at) * 4;
+  return reinterpret_cast<const char*>(static_cast<const float*>(op.a_lines) +
+                                       clamped * op.k * kStrip + at);
 }
 __device__ inline const char* b_line(const Operands& op, int strip, int at) {
   const std::int64_t col = static_cast<std::int64_t>(strip) * kStrip + at;
-  return static_cast<const char*>(op.b) +
-         min(col * 4, static_cast<std::int64_t>(op.ldb_bytes) - kCopyBytes);
+  return reinterpret_cast<const char*>(static_cast<const float*>(op.b) +
+                                       min(col, static_cast<std::int64_t>(op.ldb_bytes / 4 - 4)));
 }
 
 // Copies of 16 bytes, in flight until the pipeline is waited for; from k lines of A, or rows of B,
