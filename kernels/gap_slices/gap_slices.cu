@@ -12,9 +12,11 @@
 #include <memory>
 
 #include "common/dependent_launch.hpp"
+#include "common/resident_csr.hpp"
 #include "common/shared_limit.hpp"
 #include "core/row_lengths.hpp"
 #include "gap_slices/device.cuh"
+#include "gap_slices/device_build.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -36,41 +38,33 @@ class GapSlicesPlan final : public Plan {
   struct Matrix {  // A on the device
     Matrix(const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
         : type(storage_type(a.precision)), overlap(kernels_wait()) {
-      Slices host;
-      {
-        const auto timed = stages.scope("build");
-        shape = Slices::choose(*a.a, device.info().sm_count);
+      const ResidentCsr resident(a, device, stages);
+      const auto timed = stages.scope("build");
+      if (kRowLanes(options) && kGapBits(options)) {
+        shape = {*kRowLanes(options), *kGapBits(options)};
+      } else {
+        shape = Slices::choose(gap_slices::count(resident.view()), device.info().sm_count);
         shape.row_lanes = kRowLanes(options).value_or(shape.row_lanes);
         shape.gap_bits = kGapBits(options).value_or(shape.gap_bits);
-        host = Slices::build(*a.a, type, shape, device.info().sm_count, gap_slices::kWarps);
-        if (!a.row_ids.empty())
-          for (std::int32_t& row : host.slice_rows)
-            if (row >= 0) row = a.row_ids[row];
       }
-      const auto timed = stages.scope("upload");
-      stats = host.stats();
-      blocks = static_cast<unsigned>(host.block_ptr.size() - 1);
+      built = gap_slices::build_slices(resident.view(), a.row_ids, shape, device.info().sm_count,
+                                       gap_slices::kWarps, device);
+      const Slices& index = built.index;
+      stats = index.stats();
+      blocks = static_cast<unsigned>(index.block_ptr.size() - 1);
       std::int32_t most_slices = 0;
       for (unsigned block = 0; block < blocks; ++block)
-        most_slices = std::max(most_slices, host.block_ptr[block + 1] - host.block_ptr[block]);
+        most_slices = std::max(most_slices, index.block_ptr[block + 1] - index.block_ptr[block]);
       shared_bytes = gap_slices::shared_bytes(a.k(), most_slices, shape.rows());
-      words = device.upload(host.words);
-      slice_ptr = device.upload(host.slice_ptr);
-      block_ptr = device.upload(host.block_ptr);
-      slice_warps = device.upload(host.slice_warps);
-      ranges = device.upload(host.ranges);
-      starts = device.upload(host.starts);
-      row_ids = device.upload(host.slice_rows);
-      device.synchronize();
-      arguments = {.words = words.as<std::uint32_t>(),
-                   .slice_ptr = slice_ptr.as<std::int32_t>(),
-                   .block_ptr = block_ptr.as<std::int32_t>(),
-                   .slice_warps = slice_warps.as<Slices::Warps>(),
-                   .ranges = ranges.as<Slices::Range>(),
-                   .starts = starts.as<std::int32_t>(),
-                   .row_ids = row_ids.as<std::int32_t>(),
+      arguments = {.words = built.words.as<std::uint32_t>(),
+                   .slice_ptr = built.slice_ptr.as<std::int32_t>(),
+                   .block_ptr = built.block_ptr.as<std::int32_t>(),
+                   .slice_warps = built.slice_warps.as<Slices::Warps>(),
+                   .ranges = built.ranges.as<Slices::Range>(),
+                   .starts = built.starts.as<std::int32_t>(),
+                   .row_ids = built.slice_rows.as<std::int32_t>(),
                    .cols = static_cast<int>(a.k()),
-                   .part_cols = static_cast<int>(host.part_cols),
+                   .part_cols = static_cast<int>(index.part_cols),
                    .row_lanes = shape.row_lanes};
     }
 
@@ -80,7 +74,7 @@ class GapSlicesPlan final : public Plan {
     FormatStats stats;
     unsigned blocks = 0;
     std::size_t shared_bytes = 0;
-    Buffer words, slice_ptr, block_ptr, slice_warps, ranges, starts, row_ids;
+    gap_slices::DeviceSlices built;
     gap_slices::Arguments arguments{};
   };
 
@@ -102,8 +96,10 @@ class GapSlicesPlan final : public Plan {
   PlanReport report() const override {
     PlanReport report;
     report.format = a_.stats;
-    report.device_bytes += sum_of_bytes(a_.words, a_.slice_ptr, a_.block_ptr, a_.slice_warps,
-                                        a_.ranges, a_.starts, a_.row_ids);
+    const gap_slices::DeviceSlices& built = a_.built;
+    report.device_bytes +=
+        sum_of_bytes(built.words, built.slice_ptr, built.block_ptr, built.slice_warps, built.ranges,
+                     built.starts, built.slice_rows);
     report.issued_flops = 2.0 * static_cast<double>(a_.stats.stored);
     report.params["row_lanes"] = fmt::format("{}", a_.shape.row_lanes);
     report.params["gap_bits"] = fmt::format("{}", a_.shape.gap_bits);
@@ -159,10 +155,11 @@ class GapSlicesKernel final : public Kernel {
       return Support::no("more columns between nonzeros than the widest gap, on average");
     // At worst one lane of every row has all its nonzeros, with zeros on the way and at its end. No
     // slice is longer than the shortest row of the slice before, the first than the longest row.
+    const Slices::Counts counts = counts_of(problem);
     const std::int64_t row_lanes =
-        kRowLanes(problem.options).value_or(Slices::choose_row_lanes(*problem.a, device.sm_count));
+        kRowLanes(problem.options).value_or(Slices::choose_row_lanes(counts, device.sm_count));
     const std::int64_t of_rows = problem.nnz() + Slices::kGroup * problem.m() + positions / widest;
-    const std::int64_t of_longest = longest_row(*problem.a) + Slices::kGroup + problem.k() / widest;
+    const std::int64_t of_longest = counts.longest_row + Slices::kGroup + problem.k() / widest;
     const std::int64_t entries = row_lanes * of_rows + Slices::kLanes * of_longest;
     const std::int64_t blocks = device.sm_count + problem.m() / Slices::kMostBlockRows + 1;
     const std::int64_t of_warp = sizeof(Slices::Range) + Slices::kLanes * sizeof(std::int32_t);
@@ -170,7 +167,8 @@ class GapSlicesKernel final : public Kernel {
     constexpr std::int64_t kRowBytes = 12;   // slice_rows, slice_ptr, slice_warps: a slice each
     return Support::yes(static_cast<std::size_t>(kEntryBytes * entries +
                                                  kRowBytes * (problem.m() + Slices::kLanes) +
-                                                 blocks * gap_slices::kWarps * of_warp));
+                                                 blocks * gap_slices::kWarps * of_warp) +
+                        resident_bytes(problem));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
@@ -179,6 +177,12 @@ class GapSlicesKernel final : public Kernel {
   }
 
  private:
+  // Without entries, which take longer, where A is on the host.
+  static Slices::Counts counts_of(const Problem& problem) {
+    if (problem.on_device != nullptr) return gap_slices::count(*problem.on_device);
+    return {problem.m(), problem.k(), problem.nnz(), longest_row(*problem.a)};
+  }
+
   KernelInfo info_ = {
       .name = "gap_slices",
       .summary = "N = 1, scattered zeros: nonzeros stored by the gaps between them",
@@ -188,6 +192,7 @@ class GapSlicesKernel final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,
+      .prepares_on_device = true,
       .options = {kRowLanes, kGapBits},
   };
 };

@@ -62,16 +62,6 @@ std::int64_t columns_of_lane(std::int64_t cols, int row_lanes) {
   return (even + apart - 1) / (2 * apart) * 2 * apart + apart;
 }
 
-GapSlices header_of(const CsrMatrix& matrix, const Shape& shape) {
-  GapSlices out;
-  out.rows = matrix.rows;
-  out.cols = matrix.cols;
-  out.nnz = matrix.nnz();
-  out.shape = shape;
-  out.part_cols = columns_of_lane(matrix.cols, shape.row_lanes);
-  return out;
-}
-
 // Groups of the longest lane of every row. Zeros on the way are counted, not visited: on matrices
 // with few nonzeros, which are only inspected, they are many.
 std::vector<std::int32_t> groups_of_rows(const CsrMatrix& matrix, const GapSlices& format) {
@@ -210,14 +200,14 @@ void find_starts(GapSlices& format, std::int64_t range) {
 
 }  // namespace
 
-int GapSlices::choose_row_lanes(const CsrMatrix& matrix, int blocks) {
+int GapSlices::choose_row_lanes(const Counts& counts, int blocks) {
   constexpr double kLongest = 2.07;  // deviations by which the largest of 32 normal numbers exceeds
   constexpr double kGroupEnd = (kGroup - 1) / 2.0;  // zeros at the end of a lane, mean
   int best = 1;
-  if (matrix.nnz() == 0) return best;
-  const auto rows = static_cast<double>(matrix.rows), nnz = static_cast<double>(matrix.nnz());
-  const double share = nnz / (rows * static_cast<double>(matrix.cols));
-  const auto of_longest_row = static_cast<double>(longest_row(matrix));
+  if (counts.nnz == 0) return best;
+  const auto rows = static_cast<double>(counts.rows), nnz = static_cast<double>(counts.nnz);
+  const double share = nnz / (rows * static_cast<double>(counts.cols));
+  const auto of_longest_row = static_cast<double>(counts.longest_row);
   double least = std::numeric_limits<double>::infinity();
   for (int row_lanes = 1; row_lanes <= kLanes; row_lanes *= 2) {
     // The most that a block has to do over the mean: whole slices, of which one may be long.
@@ -235,20 +225,39 @@ int GapSlices::choose_row_lanes(const CsrMatrix& matrix, int blocks) {
   return best;
 }
 
-GapSlices::Shape GapSlices::choose(const CsrMatrix& matrix, int blocks) {
+GapSlices::Shape GapSlices::choose(const Counts& counts, int blocks) {
+  const bool narrow = counts.entries_4 * (kValueBits + 4) <= counts.entries_8 * (kValueBits + 8);
+  return {choose_row_lanes(counts, blocks), narrow ? 4 : 8};
+}
+
+GapSlices::Counts GapSlices::count(const CsrMatrix& matrix) {
   const auto [entries_4, entries_8] = count_entries(matrix);
-  const bool narrow = entries_4 * (kValueBits + 4) <= entries_8 * (kValueBits + 8);
-  return {choose_row_lanes(matrix, blocks), narrow ? 4 : 8};
+  return {matrix.rows, matrix.cols, matrix.nnz(), longest_row(matrix), entries_4, entries_8};
+}
+
+GapSlices GapSlices::header_of(std::int64_t rows, std::int64_t cols, std::int64_t nnz,
+                               const Shape& shape) {
+  GapSlices out;
+  out.rows = rows;
+  out.cols = cols;
+  out.nnz = nnz;
+  out.shape = shape;
+  out.part_cols = columns_of_lane(cols, shape.row_lanes);
+  return out;
+}
+
+void GapSlices::deal(int blocks) {
+  deal_slices(*this, blocks);
+  cut_into_ranges(*this);
 }
 
 GapSlices GapSlices::build(const CsrMatrix& matrix, ElementType type, const Shape& shape,
                            int blocks, int warps) {
-  GapSlices out = header_of(matrix, shape);
+  GapSlices out = header_of(matrix.rows, matrix.cols, matrix.nnz(), shape);
   out.type = type;
   out.warps = warps;
   cut_into_slices(out, groups_of_rows(matrix, out));
-  deal_slices(out, blocks);
-  cut_into_ranges(out);
+  out.deal(blocks);
   out.words.resize(out.groups() * shape.group_words());
   const std::int64_t slices = out.slices();
 #pragma omp parallel for schedule(dynamic, 4)
@@ -285,7 +294,8 @@ FormatStats GapSlices::stats() const {
 }
 
 FormatStats GapSlices::stats_of(const CsrMatrix& matrix, const Shape& shape) {
-  const std::vector<std::int32_t> groups = groups_of_rows(matrix, header_of(matrix, shape));
+  const std::vector<std::int32_t> groups =
+      groups_of_rows(matrix, header_of(matrix.rows, matrix.cols, matrix.nnz(), shape));
   const std::vector<std::int32_t> order = sorted_rows(groups);
   std::int64_t slices = 0, total = 0;
   for (std::int64_t first = 0; first < matrix.rows; first += shape.rows(), ++slices)
@@ -302,7 +312,7 @@ class GapSlicesFormat final : public Format {
     return "values and the gaps between their columns, a row for each lane of a warp (gap_slices)";
   }
   FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
-    return GapSlices::stats_of(matrix, GapSlices::choose(matrix, 1));
+    return GapSlices::stats_of(matrix, GapSlices::choose(GapSlices::count(matrix), 1));
   }
 };
 

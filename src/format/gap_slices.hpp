@@ -44,6 +44,17 @@ struct GapSlices {
     constexpr int most_gap() const { return (1 << gap_bits) - 1; }
     bool operator==(const Shape&) const = default;
   };
+  // How the columns are divided among the lanes of a row.
+  struct Parts {
+    Shape shape;
+    std::int64_t cols = 0, part_cols = 0;
+    // Where the part of a lane begins. The last column where all parts before have them all, since
+    // zeros at the end of a lane are multiplied by what lies there.
+    constexpr std::int64_t first_column(int lane) const {
+      const std::int64_t first = lane % shape.row_lanes * part_cols;
+      return first < cols ? first : cols - 1;
+    }
+  };
   // The work of one warp.
   struct Range {
     std::int32_t first_group = 0, groups = 0;
@@ -59,14 +70,14 @@ struct GapSlices {
   // Within a group: the word with entry `at` of a lane, its value, whose bits begin at 16 *
   // (at % 2), or its gap. Gaps of 4 bits begin at gap_shift: those of the first four entries are
   // the low halves of the bytes of a word, those of the others the high halves.
-  static std::int64_t value_word(int lane, int at) {
+  static constexpr std::int64_t value_word(int lane, int at) {
     return lane * std::int64_t{kValueWords} + at / 2;
   }
-  static std::int64_t gap_word(const Shape& shape, int lane, int at) {
+  static constexpr std::int64_t gap_word(const Shape& shape, int lane, int at) {
     return std::int64_t{kLanes} * kValueWords + lane * std::int64_t{shape.gap_words()} +
            (shape.gap_bits == 4 ? 0 : at / 4);
   }
-  static int gap_shift(const Shape& shape, int at) {
+  static constexpr int gap_shift(const Shape& shape, int at) {
     return shape.gap_bits == 4 && at >= 4 ? 8 * (at % 4) + 4 : 8 * (at % 4);
   }
 
@@ -83,10 +94,22 @@ struct GapSlices {
   std::vector<std::int32_t> starts;      // [block][warp][lane]: column before its first entry
   std::vector<std::uint32_t> words;      // of all groups
 
-  // What is expected to be multiplied fastest by so many blocks at once. The first reads the row
-  // pointers alone.
-  static int choose_row_lanes(const CsrMatrix& matrix, int blocks);
-  static Shape choose(const CsrMatrix& matrix, int blocks);
+  // What decides about the layout. An entry is a nonzero or a zero on the way to one.
+  struct Counts {
+    std::int64_t rows = 0, cols = 0, nnz = 0;
+    std::int64_t longest_row = 0;               // nonzeros
+    std::int64_t entries_4 = 0, entries_8 = 0;  // at gaps of 4 and of 8 bits, with one lane a row
+  };
+  // What is expected to be multiplied fastest by so many blocks at once. The first reads no
+  // entries.
+  static int choose_row_lanes(const Counts& counts, int blocks);
+  static Shape choose(const Counts& counts, int blocks);
+  static Counts count(const CsrMatrix& matrix);
+  // Sizes and columns of a lane, without anything that lies in arrays.
+  static GapSlices header_of(std::int64_t rows, std::int64_t cols, std::int64_t nnz,
+                             const Shape& shape);
+  // Fills block_ptr, slice_warps and ranges; slice_ptr and `warps` are there.
+  void deal(int blocks);
   // `blocks`: of a launch; there are more where each would have more than kMostBlockRows rows. The
   // values must be exact in `type`, which has 16 bits.
   static GapSlices build(const CsrMatrix& matrix, ElementType type, const Shape& shape, int blocks,
@@ -99,12 +122,8 @@ struct GapSlices {
 
   std::int64_t slices() const { return static_cast<std::int64_t>(slice_ptr.size()) - 1; }
   std::int64_t groups() const { return slice_ptr.back(); }
-  // Where the part of a lane begins. The last column where all parts before have them all, since
-  // zeros at the end of a lane are multiplied by what lies there.
-  std::int64_t first_column(int lane) const {
-    const std::int64_t first = lane % shape.row_lanes * part_cols;
-    return first < cols ? first : cols - 1;
-  }
+  std::int64_t first_column(int lane) const { return parts().first_column(lane); }
+  Parts parts() const { return {shape, cols, part_cols}; }
 };
 
 }  // namespace spmmbench

@@ -128,8 +128,8 @@ TEST(GapSlices, ANonzeroTakesItsValueItsGapAndLittlePadding) {
   // 70 and 90 % zeros: 2.5 and 3 bytes, and at most 3 % for zeros on the way and at the end.
   for (const auto& [percent, bytes] : {std::pair{30U, 2.575}, {10U, 3.09}}) {
     const CsrMatrix matrix = drawn(512, 4096, percent);
-    const GapSlices format =
-        GapSlices::build(matrix, ElementType::f16, GapSlices::choose(matrix, 1), 1, 1);
+    const GapSlices format = GapSlices::build(matrix, ElementType::f16,
+                                              GapSlices::choose(GapSlices::count(matrix), 1), 1, 1);
     EXPECT_EQ(format.shape.gap_bits, percent == 30 ? 4 : 8);
     EXPECT_LT(format.stats().bytes, bytes * static_cast<double>(matrix.nnz()));
   }
@@ -137,18 +137,18 @@ TEST(GapSlices, ANonzeroTakesItsValueItsGapAndLittlePadding) {
 
 TEST(GapSlices, RowsAreSharedByLanesWhereBlocksWouldBeUneven) {
   const CsrMatrix tall = drawn(18944, 100, 30), flat = drawn(512, 4000, 30);
-  EXPECT_EQ(GapSlices::choose(tall, 132).row_lanes, 1);
-  EXPECT_GT(GapSlices::choose(flat, 132).row_lanes, 4);
+  EXPECT_EQ(GapSlices::choose(GapSlices::count(tall), 132).row_lanes, 1);
+  EXPECT_GT(GapSlices::choose(GapSlices::count(flat), 132).row_lanes, 4);
   // One row of 4,000 nonzeros among rows of 200 would keep one block busy.
   const CsrMatrix even = drawn(4000, 4000, 5);
-  EXPECT_EQ(GapSlices::choose(even, 125).row_lanes, 1);
+  EXPECT_EQ(GapSlices::choose(GapSlices::count(even), 125).row_lanes, 1);
   std::vector<std::vector<std::int32_t>> rows(4000);
   for (int row = 0; row < 4000; ++row)
     for (std::int64_t e = even.row_ptr[row]; e < even.row_ptr[row + 1]; ++e)
       rows[row].push_back(even.col_idx[e]);
   rows[7].resize(4000);
   std::iota(rows[7].begin(), rows[7].end(), 0);
-  EXPECT_GT(GapSlices::choose(testing::from_rows(4000, rows), 125).row_lanes, 1);
+  EXPECT_GT(GapSlices::choose(GapSlices::count(testing::from_rows(4000, rows)), 125).row_lanes, 1);
 }
 
 TEST(GapSlices, TheThreadCountDoesNotChangeTheResult) {
