@@ -16,8 +16,10 @@
 
 #include "async_bcsr/choice.cuh"
 #include "async_bcsr/device.cuh"
+#include "async_bcsr/device_build.hpp"
 #include "async_bcsr/work.hpp"
 #include "common/grid_limit.hpp"
+#include "common/resident_csr.hpp"
 #include "common/shared_limit.hpp"
 #include "format/bcsr.hpp"
 #include "format/bcsr_groups.hpp"
@@ -65,42 +67,37 @@ struct BlockedA {
   BlockedA(const SparseOperand& operand, const Options& o, Device& device, StageTimer& stages)
       : a(operand), options(o), block(bcsr::block_of(o, operand.precision)) {
     const ElementType type = storage_type(a.precision);
-    Bcsr blocks;
-    {
-      const auto timed = stages.scope("build");
-      blocks = Bcsr::build(*a.a, BcsrPattern::build(*a.a, block.rows, block.cols));
-      groups = BcsrGroups::build(
-          blocks.pattern, bcsr::step_columns(a.precision),
-          bcsr::kGroup(o) == "overlap" ? BcsrGrouping::overlap : BcsrGrouping::consecutive);
-      stats = blocks.pattern.stats(static_cast<int>(bytes_of(type)));
-    }
-    const auto timed = stages.scope("upload");
-    if (blocks.values.empty()) blocks.values.resize(block.rows * block.cols);  // for the tensor map
-    values = upload_values(device, blocks.values, type);
-    steps = device.upload(bcsr::both_ways(groups.steps));
-    const std::array<std::uint64_t, 2> extents{static_cast<std::uint64_t>(block.cols),
-                                               blocks.values.size() / block.cols};
+    const ResidentCsr resident(a, device, stages);
+    const auto timed = stages.scope("build");
+    built = bcsr::build_blocks(
+        resident.view(), block.rows, block.cols, bcsr::step_columns(a.precision),
+        bcsr::kGroup(o) == "overlap" ? BcsrGrouping::overlap : BcsrGrouping::consecutive, device);
+    const std::array<std::uint64_t, 2> extents{
+        static_cast<std::uint64_t>(block.cols),
+        built.values.bytes() / (block.cols * bytes_of(type))};
     const std::array<std::uint64_t, 1> strides{block.cols * bytes_of(type)};
     const std::array<std::uint32_t, 2> box{
         static_cast<std::uint32_t>(bcsr::step_columns(a.precision)), bcsr::kUnitRows};
-    map = make_tensor_map(values.data(), type, extents, strides, box,
+    map = make_tensor_map(built.values.data(), type, extents, strides, box,
                           {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
-    device.synchronize();
+  }
+
+  const BcsrGroupIndex& groups() const { return built.groups; }
+  FormatStats stats() const {
+    return built.sizes.stats(built.totals, static_cast<int>(bytes_of(storage_type(a.precision))));
   }
 
   SparseOperand a;
   Options options;
   bcsr::Block block;
-  BcsrGroups groups;
-  FormatStats stats;
-  Buffer values, steps;
+  bcsr::DeviceBlocks built;
   CUtensorMap map{};
 };
 
 class AsyncBcsrPlan final : public Plan, public OrderedSums {
  public:
   AsyncBcsrPlan(const BlockedA& a, const Problem& problem, Device& device, StageTimer& stages)
-      : a_(a), variant_(*bcsr::choose_variant(problem)) {
+      : a_(a), device_(device), variant_(*bcsr::choose_variant(problem)) {
     const Options& o = problem.options;
     const ElementType type = storage_type(problem.precision);
     const std::int64_t n_tiles =
@@ -116,20 +113,20 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
     {
       const auto timed = stages.scope("build");
       const std::int64_t swath = bcsr::kSwath(o).value_or(default_swath(problem.k(), type));
-      work = bcsr::launch_order(a.groups, n_tiles, swath);
+      work = bcsr::launch_order(a.groups(), n_tiles, swath);
       clusters_ = static_cast<int>(work.size());
       if (bcsr::kGrid(o) == "persistent") {
         clusters_ = std::min(resident_clusters(), clusters_);
-        bcsr::Schedule schedule = bcsr::make_schedule(a.groups, work, variant_.tile_n, clusters_);
+        bcsr::Schedule schedule = bcsr::make_schedule(a.groups(), work, variant_.tile_n, clusters_);
         work.swap(schedule.work);
         work_ptr.swap(schedule.work_ptr);
         report_.metrics["model_us"] = schedule.us;
       }
       n_tiles_ = n_tiles;
-      backwards_.resize(a.groups.groups() * n_tiles);
+      backwards_.resize(a.groups().groups() * n_tiles);
       for (const bcsr::Work& block : work)
         backwards_[block.group * n_tiles + block.n_tile] =
-            block.begin >= a.groups.step_ptr.back() && block.begin < block.end;
+            block.begin >= a.groups().step_ptr.back() && block.begin < block.end;
     }
     describe(problem, n_tiles);
     {
@@ -143,13 +140,14 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
       }
       device.synchronize();
     }
-    report_.device_bytes += sum_of_bytes(a.values, a.steps, work_, work_ptr_, b_workspace_);
-    arguments_ = {.steps = a.steps.as<BcsrStep>(),
+    report_.device_bytes +=
+        sum_of_bytes(a.built.values, a.built.steps, work_, work_ptr_, b_workspace_);
+    arguments_ = {.steps = a.built.steps.as<BcsrStep>(),
                   .work = work_.as<bcsr::Work>(),
                   .work_ptr = work_ptr_.as<std::int32_t>(),
                   .stages = stages_,
                   .bk = a.block.cols,
-                  .a_values = a.values.data(),
+                  .a_values = a.built.values.data(),
                   .b = {},
                   .b_whole = false,
                   .layout_c = problem.layout,
@@ -192,13 +190,14 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
   // The steps of the row's group, forwards or backwards, that have a block of the row; in each the
   // columns of one instruction after the other.
   std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t column) override {
-    const BcsrGroups& groups = a_.groups;
+    const BcsrGroupIndex& groups = a_.groups();
     const CsrMatrix& a = *a_.a.a;
     const std::int64_t place =
         std::ranges::find(groups.unit_row, row / bcsr::kUnitRows) - groups.unit_row.begin();
     const std::int64_t group = place / groups.kHeight, member = place % groups.kHeight;
-    std::vector<BcsrStep> steps(groups.steps.begin() + groups.step_ptr[group],
-                                groups.steps.begin() + groups.step_ptr[group + 1]);
+    std::vector<BcsrStep> steps(groups.steps_of(group));
+    device_.download(steps.data(), a_.built.steps.as<BcsrStep>() + groups.step_ptr[group],
+                     steps.size() * sizeof(BcsrStep));
     if (backwards_[group * n_tiles_ + column / (variant_.tile_n * variant_.cluster)] != 0)
       std::ranges::reverse(steps);
     const int step_columns = bcsr::step_columns(a_.a.precision);
@@ -243,8 +242,8 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
     map_b_ = make_tensor_map(b.data, b.type, extents, strides, box, options);
   }
   void describe(const Problem& problem, std::int64_t n_tiles) {
-    const BcsrGroups& groups = a_.groups;
-    report_.format = a_.stats;
+    const BcsrGroupIndex& groups = a_.groups();
+    report_.format = a_.stats();
     report_.params = {{"block", fmt::format("{}x{}", a_.block.rows, a_.block.cols)},
                       {"tile_n", std::to_string(variant_.tile_n)},
                       {"cluster", std::to_string(variant_.cluster)},
@@ -255,11 +254,12 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
     const double tile_flops =
         2.0 * bcsr::kUnitRows * bcsr::step_columns(problem.precision) * columns;
     report_.issued_flops = static_cast<double>(blocks) * tile_flops;
-    report_.metrics["steps"] = static_cast<double>(groups.steps.size());
+    report_.metrics["steps"] = static_cast<double>(groups.step_ptr.back());
     report_.metrics["unit_blocks_per_step"] =
-        static_cast<double>(blocks) / std::max<double>(1, static_cast<double>(groups.steps.size()));
+        static_cast<double>(blocks) /
+        std::max<double>(1, static_cast<double>(groups.step_ptr.back()));
     report_.metrics["l2_read_bytes"] =
-        static_cast<double>(groups.steps.size()) * bcsr::kLineBytes * columns +
+        static_cast<double>(groups.step_ptr.back()) * bcsr::kLineBytes * columns +
         static_cast<double>(blocks) * bcsr::kTileBytes * static_cast<double>(n_tiles);
   }
 
@@ -294,6 +294,7 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
   }
 
   const BlockedA& a_;
+  Device& device_;
   const bcsr::Variant& variant_;
   int stages_ = 0;
   int clusters_ = 0;
@@ -339,6 +340,7 @@ class AsyncBcsr final : public Kernel {
     info_.accumulation = Accumulation::fp32_tensor_core;
     info_.promoted_columns = bcsr::step_columns(Precision::fp8_e4m3);
     info_.variants = {{.option = bcsr::kPromote.name, .value = "0", .promoted_columns = 0}};
+    info_.prepares_on_device = true;
     info_.options = {bcsr::kBlock,   bcsr::kTileN,   bcsr::kGroup,    bcsr::kStages,
                      bcsr::kGrid,    bcsr::kSwath,   bcsr::kProducer, bcsr::kSpecialise,
                      bcsr::kCluster, bcsr::kPromote, bcsr::kMinFill};
@@ -381,7 +383,10 @@ class AsyncBcsr final : public Kernel {
     const std::int64_t steps = filled.stored / (bcsr::kUnitRows * unit_k);
     const std::int64_t work = (problem.m() / bcsr::kUnitRows + 1) * (problem.n / 64 + 1);
     // 16 bytes a step, both ways.
-    std::int64_t bytes = filled.stored * type_bytes + 32 * steps + 32 * work;
+    std::int64_t bytes = filled.stored * type_bytes + 32 * steps + 32 * work +
+                         static_cast<std::int64_t>(
+                             resident_bytes(problem) +
+                             bcsr::scratch_bytes(problem.m(), problem.k(), block.rows, block.cols));
     if (bcsr::kernel_layout(problem) != problem.layout) {
       constexpr std::int64_t kMost = kMaxGridY * kTransposeTile;
       if (problem.n > kMost) return Support::no(fmt::format("row-major with N above {}", kMost));
@@ -408,7 +413,11 @@ class AsyncBcsr final : public Kernel {
       const double share = problem.features->block_fill;
       return {static_cast<std::int64_t>(nonzeros / share), share};
     }
-    const std::int64_t stored = BcsrPattern::build(*problem.a, block.rows, block.cols).stored();
+    const std::int64_t blocks =
+        problem.on_device != nullptr
+            ? bcsr::count_blocks(*problem.on_device, block.rows, block.cols)
+            : BcsrPattern::build(*problem.a, block.rows, block.cols).blocks();
+    const std::int64_t stored = blocks * block.rows * block.cols;
     return {stored, stored == 0 ? 1 : nonzeros / static_cast<double>(stored)};
   }
 

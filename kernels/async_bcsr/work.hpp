@@ -29,20 +29,25 @@ struct CostModel {
   static constexpr double kStoreBytesPerUs = 36e3;
   static constexpr double kStartUs = 0.5;
 
-  static double group_us(const BcsrGroups& groups, std::int64_t g, int tile_n) {
+  static double group_us(const BcsrGroupIndex& groups, std::int64_t g, int tile_n) {
     constexpr double kTileBytes = BcsrGroups::kUnitRows * 128.0;
     const double block_us = 2.0 * BcsrGroups::kUnitRows * 64 * tile_n / kFlopsPerUs;
-    double us = kStartUs + 4.0 * BcsrGroups::kUnitRows * groups.kHeight * tile_n / kStoreBytesPerUs;
-    for (std::int32_t s = groups.step_ptr[g]; s < groups.step_ptr[g + 1]; ++s) {
-      int blocks = 0;
-      for (int r = 0; r < groups.kHeight; ++r) blocks += groups.steps[s].a_row[r] >= 0;
-      us += std::max((tile_n * 128.0 + blocks * kTileBytes) / kL2BytesPerUs, blocks * block_us);
-    }
-    return us;
+    const auto steps_us = [&](std::int64_t steps, int blocks) {
+      return static_cast<double>(steps) *
+             std::max((tile_n * 128.0 + blocks * kTileBytes) / kL2BytesPerUs, blocks * block_us);
+    };
+    // A step has a block of one or of both unit rows, the single step of an empty group none.
+    const std::int64_t steps = groups.steps_of(g), blocks = groups.blocks(g);
+    const std::int64_t both = std::max<std::int64_t>(0, blocks - steps);
+    const std::int64_t none = blocks == 0 ? steps : 0;
+    const double store_us =
+        4.0 * BcsrGroups::kUnitRows * groups.kHeight * tile_n / kStoreBytesPerUs;
+    return kStartUs + store_us + steps_us(both, 2) + steps_us(steps - both - none, 1) +
+           steps_us(none, 0);
   }
 };
 
-inline Work make_work(const BcsrGroups& groups, std::int64_t g, std::int64_t n_tile) {
+inline Work make_work(const BcsrGroupIndex& groups, std::int64_t g, std::int64_t n_tile) {
   return {static_cast<std::int32_t>(g),
           static_cast<std::int32_t>(n_tile),
           groups.step_ptr[g],
@@ -53,7 +58,7 @@ inline Work make_work(const BcsrGroups& groups, std::int64_t g, std::int64_t n_t
 // Bands of `swath` column tiles one after the other, so that the bands of B in use stay in L2;
 // within a band the groups in their order, which is heaviest first. A grid with one cluster per
 // block of C starts them in this order.
-inline std::vector<Work> launch_order(const BcsrGroups& groups, std::int64_t n_tiles,
+inline std::vector<Work> launch_order(const BcsrGroupIndex& groups, std::int64_t n_tiles,
                                       std::int64_t swath) {
   std::vector<Work> out;
   for (std::int64_t band = 0; band < n_tiles; band += swath)
@@ -85,8 +90,8 @@ struct Schedule {
 // The persistent grid: the next block of C goes to the cluster that is free first. A cluster walks
 // every second of its blocks backwards: where the next blocks of C need the same band of B, they
 // begin with its end, which is still in L2.
-inline Schedule make_schedule(const BcsrGroups& groups, const std::vector<Work>& order, int tile_n,
-                              int clusters) {
+inline Schedule make_schedule(const BcsrGroupIndex& groups, const std::vector<Work>& order,
+                              int tile_n, int clusters) {
   std::vector<double> cost(groups.groups());
   for (std::int64_t g = 0; g < groups.groups(); ++g)
     cost[g] = CostModel::group_us(groups, g, tile_n);

@@ -30,6 +30,7 @@
 #include "row_order/device_orders.hpp"
 #include "rsh/bitmap_tiles.cuh"
 #include "rsh/device_build.hpp"
+#include "rsh/device_partition.hpp"
 #include "rsh/residual.cuh"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"
@@ -109,15 +110,21 @@ constexpr window::MeanLimits kLimits = {.whole = 7.3, .part = 10};
 // Residual rows pay where a row of B is one feature tile of 128 bytes: the tensor cores' kernel
 // then takes few registers, so that there are enough warps for rows that wait for their loads.
 // Below a share of short rows the windows that they leave behind cost more than they save.
-int choose_tau_nnz(const HostCsr& a, std::int64_t row_bytes) {
+int choose_tau_nnz(const SparseOperand& a, std::int64_t row_bytes, Device& device) {
   constexpr int kShort = 2;
   constexpr double kLeastShare = 0.05;
   if (row_bytes > window::kShortRow) return 0;
-  const CsrMatrix& matrix = *a;
-  std::int64_t rows = 0;
-  for (std::int64_t row = 0; row < matrix.rows; ++row)
-    rows += matrix.row_length(row) > 0 && matrix.row_length(row) <= kShort;
-  return static_cast<double>(rows) >= kLeastShare * static_cast<double>(matrix.rows) ? kShort : 0;
+  const auto count_on_host = [&] {
+    const CsrMatrix& matrix = *a.a;
+    std::int64_t rows = 0;
+    for (std::int64_t row = 0; row < matrix.rows; ++row)
+      rows += matrix.row_length(row) > 0 && matrix.row_length(row) <= kShort;
+    return rows;
+  };
+  const std::int64_t rows = a.on_device != nullptr
+                                ? rsh::count_short_rows(*a.on_device, kShort, device)
+                                : count_on_host();
+  return static_cast<double>(rows) >= kLeastShare * static_cast<double>(a.m()) ? kShort : 0;
 }
 
 const std::vector<std::string> kSearched = {"match"};
@@ -161,26 +168,21 @@ struct Matrix {
     device.synchronize();
   }
 
-  // From A on the device, without residual rows; `orders` outlives this. Empty rows that are few
-  // stay in windows, and windows hold rows however far apart they are.
+  // From A on the device; `orders` outlives this. Windows hold rows however far apart they are.
   Matrix(const SparseOperand& a, const window::Choice& windows, const Options& format_options,
          ResidentOrders& orders, Device& device, StageTimer& stages)
       : choice(windows), options(format_options) {
     const DeviceCsr& csr = *a.on_device;
-    const Buffer* order = &orders.get(csr, choice.order, stages);
-    DeviceNonemptyRows nonempty;
-    nonempty.count = csr.rows;
+    const Buffer& order = orders.get(csr, choice.order, stages);
+    rsh::DevicePartition parts;
     {
       const auto timed = stages.scope("build");
-      if (csr.nnz > 0 && share_of_empty_rows(csr, device) >= kLeastEmptyShare) {
-        nonempty = split_empty_rows(csr, *order, device);
-        order = &nonempty.rows;
-      }
+      parts = rsh::partition_rows(csr, order, RsTile::partition_options(options), device);
     }
     const WcsrShape shape{kWcsrHeights[choice.height_index], RsImage::kTileColumns,
                           storage_type(a.precision)};
     DeviceWcsr boxes =
-        build_wcsr(csr, shape, order->as<std::int32_t>(), nonempty.count, device, stages);
+        build_wcsr(csr, shape, parts.rows.as<std::int32_t>(), parts.row_count, device, stages);
     const auto timed = stages.scope("build");
     rsh::DeviceRecords made = rsh::build_records(boxes, device);
     window_rows = shape.window_rows;
@@ -196,25 +198,11 @@ struct Matrix {
     };
     window_ptr = copy(boxes.window_ptr, boxes.window_ptr_host.size() * sizeof(std::int32_t));
     col_idx = copy(boxes.col_idx, boxes.tiles() * shape.tile_columns * sizeof(std::int32_t));
-    if (order->data() != nullptr)
-      row_ids = copy(order->data(), nonempty.count * sizeof(std::int32_t));
-    residual_rows = std::move(nonempty.empty);
     device.synchronize();  // before the sources go
-    if (!a.row_ids.empty()) {
-      Buffer of_a = device.upload(a.row_ids);
-      const auto of_c = [&](const Buffer& rows, std::int64_t count) {
-        return rows_at_places(of_a.as<std::int32_t>(), rows, count, device);
-      };
-      if (nonempty.empty_count > 0) residual_rows = of_c(residual_rows, nonempty.empty_count);
-      row_ids = row_ids.data() == nullptr ? std::move(of_a) : of_c(row_ids, nonempty.count);
-    }
-    places = static_cast<std::int32_t>(nonempty.count);
+    places = static_cast<std::int32_t>(parts.row_count);
+    take_residual(a, std::move(parts), device);
     describe(a, boxes);
     window_ptr_host = std::move(boxes.window_ptr_host);
-    residual.rows = residual_rows.as<std::int32_t>();
-    residual.count = static_cast<std::int32_t>(nonempty.empty_count);
-    for (int length = 1; length <= rsh::Residual::kLengths; ++length)
-      residual.first[length] = residual.count;
   }
 
   window::MatrixView view() const {
@@ -240,15 +228,37 @@ struct Matrix {
   rsh::Residual residual{};
 
  private:
+  // Rows of A become those of C.
+  void take_residual(const SparseOperand& a, rsh::DevicePartition parts, Device& device) {
+    residual = parts.residual;
+    residual_entries = parts.residual_entries;
+    row_ids = std::move(parts.rows);
+    residual_rows = std::move(parts.residual_rows);
+    residual_cols = std::move(parts.residual_cols);
+    residual_values = std::move(parts.residual_values);
+    if (!a.row_ids.empty()) {
+      Buffer of_a = device.upload(a.row_ids);
+      const auto of_c = [&](const Buffer& rows, std::int64_t count) {
+        return rows_at_places(of_a.as<std::int32_t>(), rows, count, device);
+      };
+      if (residual.count > 0) residual_rows = of_c(residual_rows, residual.count);
+      row_ids = row_ids.data() == nullptr ? std::move(of_a) : of_c(row_ids, places);
+    }
+    residual.rows = residual_rows.as<std::int32_t>();
+    residual.cols = residual_cols.as<std::int32_t>();
+    residual.values = residual_values.data();
+  }
+
   // As RsTile::stats.
   void describe(const SparseOperand& a, const DeviceWcsr& boxes) {
-    const auto nnz = static_cast<double>(a.nnz());
+    const auto nnz = static_cast<double>(a.nnz() - residual_entries);
+    const std::int32_t residual_count = residual.count - residual.first[1];
     const std::int64_t height = window_rows / RsTile::kBlockRows, blocks = groups * height;
     stats.name = "rs_tile";
     stats.index_bytes =
         static_cast<std::int64_t>(sizeof(RsTile::Window) * boxes.window_ptr_host.size()) +
-        8 * (a.m() / 64 + 1) + 8 * blocks + 4 * boxes.gathered +
-        static_cast<std::int64_t>(sizeof(RsTile::residual_offset));
+        8 * (a.m() / 64 + 1) + 8 * blocks + 4 * boxes.gathered + 4 * residual_count +
+        4 * residual_entries + static_cast<std::int64_t>(sizeof(RsTile::residual_offset));
     stats.bytes = stats.index_bytes +
                   a.nnz() * static_cast<std::int64_t>(bytes_of(storage_type(a.precision)));
     stats.stored = a.nnz();
@@ -265,9 +275,10 @@ struct Matrix {
       stats.window_imbalance =
           static_cast<double>(longest * stats.windows) / static_cast<double>(boxes.tiles());
     }
-    stats.extra["residual_nnz_share"] = 0;
-    stats.extra["residual_rows"] = 0;
-    stats.extra["gathered_rows_of_b"] = static_cast<double>(boxes.gathered);
+    stats.extra["residual_nnz_share"] =
+        a.nnz() == 0 ? 0 : static_cast<double>(residual_entries) / static_cast<double>(a.nnz());
+    stats.extra["residual_rows"] = residual_count;
+    stats.extra["gathered_rows_of_b"] = static_cast<double>(boxes.gathered + residual_entries);
   }
 
   void upload(const SparseOperand& a, const RsTile& host, RsImage image, Device& device) {
@@ -404,12 +415,11 @@ class RshPrepared final : public Prepared {
     if (const auto given = RsTile::kTauNnz(options_)) return fmt::format("{}", *given);
     const auto timed = stages.scope("build");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
-    return fmt::format("{}", choose_tau_nnz(a_.a, n * value_bytes));
+    return fmt::format("{}", choose_tau_nnz(a_, n * value_bytes, device_));
   }
-  // Residual rows, and windows that begin at any row, are found on the host.
+  // Windows that begin at any row are found on the host.
   bool builds_on_device(const Options& options) const {
-    return a_.on_device != nullptr && RsTile::kTauNnz(options) == 0 &&
-           RsTile::kMembers(options) == "collected";
+    return a_.on_device != nullptr && RsTile::kMembers(options) == "collected";
   }
   std::unique_ptr<window::Survey> survey() {
     if (a_.on_device == nullptr) return nullptr;

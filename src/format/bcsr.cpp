@@ -100,34 +100,34 @@ BcsrPattern BcsrPattern::build(const CsrMatrix& matrix, int bm, int bk) {
   return out;
 }
 
-std::int64_t BcsrPattern::index_bytes() const {
-  return static_cast<std::int64_t>(8 * block_row_ptr.size() + 4 * block_col.size());
-}
-
 FormatStats BcsrPattern::stats(int value_bytes) const {
-  FormatStats out;
-  out.name = bm == bk ? fmt::format("bcsr_{}", bm) : fmt::format("bcsr_{}x{}", bm, bk);
-  out.index_bytes = index_bytes();
-  out.stored = stored();
-  out.bytes = out.index_bytes + out.stored * value_bytes;
-  out.tiles = blocks();
-  std::int64_t longest = 0;
+  Totals totals{.blocks = blocks()};
   for (std::int64_t i = 0; i < block_rows(); ++i) {
     const std::int64_t length = block_row_ptr[i + 1] - block_row_ptr[i];
-    longest = std::max(longest, length);
-    out.windows += length > 0;
+    totals.longest = std::max(totals.longest, length);
+    totals.filled += length > 0;
   }
-  if (out.tiles > 0) {
-    const auto entries = static_cast<double>(nnz), tiles = static_cast<double>(out.tiles),
-               windows = static_cast<double>(out.windows);
-    out.fill = entries / static_cast<double>(out.stored);
-    out.nnz_per_tile = entries / tiles;
-    out.nnz_per_window = entries / windows;
-    out.window_imbalance = static_cast<double>(longest) * windows / tiles;
-    const std::int64_t block_columns = (cols + bk - 1) / bk;
-    out.extra["block_density"] =
-        tiles / (static_cast<double>(block_rows()) * static_cast<double>(block_columns));
-  }
+  return stats(totals, value_bytes);
+}
+
+FormatStats BcsrPattern::stats(const Totals& totals, int value_bytes) const {
+  const std::int64_t all_rows = (rows + bm - 1) / bm, all_columns = (cols + bk - 1) / bk;
+  FormatStats out;
+  out.name = bm == bk ? fmt::format("bcsr_{}", bm) : fmt::format("bcsr_{}x{}", bm, bk);
+  out.index_bytes = 8 * (all_rows + 1) + 4 * totals.blocks;
+  out.stored = totals.blocks * bm * bk;
+  out.bytes = out.index_bytes + out.stored * value_bytes;
+  out.tiles = totals.blocks;
+  out.windows = totals.filled;
+  if (totals.blocks == 0) return out;
+  const auto entries = static_cast<double>(nnz), tiles = static_cast<double>(totals.blocks),
+             windows = static_cast<double>(totals.filled);
+  out.fill = entries / static_cast<double>(out.stored);
+  out.nnz_per_tile = entries / tiles;
+  out.nnz_per_window = entries / windows;
+  out.window_imbalance = static_cast<double>(totals.longest) * windows / tiles;
+  out.extra["block_density"] =
+      tiles / (static_cast<double>(all_rows) * static_cast<double>(all_columns));
   return out;
 }
 

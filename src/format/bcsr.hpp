@@ -27,8 +27,16 @@ struct BcsrPattern {
   std::int64_t block_rows() const { return static_cast<std::int64_t>(block_row_ptr.size()) - 1; }
   std::int64_t blocks() const { return block_row_ptr.back(); }
   std::int64_t stored() const { return blocks() * bm * bk; }
-  std::int64_t index_bytes() const;
   FormatStats stats(int value_bytes = 2) const;  // named bcsr_BM or bcsr_BMxBK
+
+  // What the statistics are made of, beside the sizes.
+  struct Totals {
+    std::int64_t blocks = 0;
+    std::int64_t longest = 0;  // blocks of a block row
+    std::int64_t filled = 0;   // block rows with a block
+  };
+  // Of a pattern of which the sizes alone are known.
+  FormatStats stats(const Totals& totals, int value_bytes) const;
 };
 
 struct Bcsr {

@@ -43,8 +43,7 @@ std::vector<std::int32_t> group_by_overlap(const UnitRows& rows) {
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return rows.length(a) > rows.length(b); });
-  const std::size_t candidates =
-      std::max(kLeastCandidates, kMostComparisons / std::max<std::int64_t>(1, rows.count()));
+  const auto candidates = static_cast<std::size_t>(BcsrGroups::candidates(rows.count()));
   std::vector<std::int32_t> out;
   std::vector<char> taken(order.size(), 0);
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -91,6 +90,13 @@ void append_steps(const UnitRows& rows, const std::int32_t* unit_row, int unit_k
   if (steps.empty()) steps.emplace_back();
 }
 
+std::int32_t count_blocks(const std::vector<BcsrStep>& steps) {
+  std::int32_t blocks = 0;
+  for (const BcsrStep& step : steps)
+    for (const std::int32_t row : step.a_row) blocks += row >= 0 ? 1 : 0;
+  return blocks;
+}
+
 }  // namespace
 
 BcsrGroups BcsrGroups::build(const BcsrPattern& pattern, int unit_k, BcsrGrouping grouping) {
@@ -121,15 +127,13 @@ BcsrGroups BcsrGroups::build(const BcsrPattern& pattern, int unit_k, BcsrGroupin
                         members.begin() + (g + 1) * kHeight);
     out.steps.insert(out.steps.end(), steps[g].begin(), steps[g].end());
     out.step_ptr.push_back(static_cast<std::int32_t>(out.steps.size()));
+    out.block_count.push_back(count_blocks(steps[g]));
   }
   return out;
 }
 
-std::int64_t BcsrGroups::blocks(std::int64_t group) const {
-  std::int64_t blocks = 0;
-  for (std::int32_t s = step_ptr[group]; s < step_ptr[group + 1]; ++s)
-    for (int r = 0; r < kHeight; ++r) blocks += steps[s].a_row[r] >= 0;
-  return blocks;
+std::int64_t BcsrGroups::candidates(std::int64_t unit_rows) {
+  return std::max(kLeastCandidates, kMostComparisons / std::max<std::int64_t>(1, unit_rows));
 }
 
 }  // namespace spmmbench

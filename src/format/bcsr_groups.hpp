@@ -24,13 +24,22 @@ enum class BcsrGrouping {
             // columns
 };
 
-struct BcsrGroups {
+// The groups, without their steps.
+struct BcsrGroupIndex {
   static constexpr int kUnitRows = 64;  // the m of wgmma
   static constexpr int kHeight = BcsrStep::kHeight;
 
   // groups() * kHeight; matrix rows from 64 * unit_row; -1: none.
   std::vector<std::int32_t> unit_row;
   std::vector<std::int32_t> step_ptr = {0};  // groups() + 1
+  std::vector<std::int32_t> block_count;     // of each group: unit blocks over all of its steps
+
+  std::int64_t groups() const { return static_cast<std::int64_t>(step_ptr.size()) - 1; }
+  std::int64_t steps_of(std::int64_t group) const { return step_ptr[group + 1] - step_ptr[group]; }
+  std::int64_t blocks(std::int64_t group) const { return block_count[group]; }
+};
+
+struct BcsrGroups : BcsrGroupIndex {
   // k ascending within a group. A group without blocks has one step without a block, so that its
   // part of C is written.
   std::vector<BcsrStep> steps;
@@ -39,8 +48,8 @@ struct BcsrGroups {
   // in descending number of steps.
   static BcsrGroups build(const BcsrPattern& pattern, int unit_k, BcsrGrouping grouping);
 
-  std::int64_t groups() const { return static_cast<std::int64_t>(step_ptr.size()) - 1; }
-  std::int64_t blocks(std::int64_t group) const;  // unit blocks over all of its steps
+  // Unit rows, the longest first, that one is compared with to find its partner.
+  static std::int64_t candidates(std::int64_t unit_rows);
 };
 
 }  // namespace spmmbench

@@ -21,17 +21,6 @@ namespace {
 // fills enough of a block to pay for it, and a shared column saves a fetch.
 constexpr int kAutoTauNnz = 2;
 
-RsPartitionOptions partition_options(const Options& options) {
-  RsPartitionOptions out;
-  out.window_rows = RsTile::kWindow(options);
-  out.rule = RsTile::kRule(options) == "printed" ? RsRule::printed : RsRule::overlap;
-  out.members =
-      RsTile::kMembers(options) == "collected" ? RsMembers::collected : RsMembers::consecutive;
-  out.tau_nnz = RsTile::kTauNnz(options).value_or(kAutoTauNnz);
-  out.tau_delta = RsTile::kTauDelta(options).value_or(0);
-  return out;
-}
-
 // Rows of equal length together, ascending rows within a length.
 void fill_residual(const CsrMatrix& matrix, std::vector<std::int32_t> rows, RsTile& out) {
   std::stable_sort(rows.begin(), rows.end(), [&](std::int32_t a, std::int32_t b) {
@@ -175,6 +164,16 @@ class RsTileFormat final : public Format {
 };
 
 }  // namespace
+
+RsPartitionOptions RsTile::partition_options(const Options& options) {
+  RsPartitionOptions out;
+  out.window_rows = kWindow(options);
+  out.rule = kRule(options) == "printed" ? RsRule::printed : RsRule::overlap;
+  out.members = kMembers(options) == "collected" ? RsMembers::collected : RsMembers::consecutive;
+  out.tau_nnz = kTauNnz(options).value_or(kAutoTauNnz);
+  out.tau_delta = kTauDelta(options).value_or(0);
+  return out;
+}
 
 RsTile RsTile::build(const CsrMatrix& matrix, const Options& options) {
   const RsPartitionOptions partitioning = partition_options(options);

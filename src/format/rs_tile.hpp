@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "format/rs_partition.hpp"
 #include "spmmbench/format.hpp"
 #include "spmmbench/matrix.hpp"
 
@@ -72,6 +73,7 @@ struct RsTile {
   static const Option<int> kWindow;
   static const Option<std::string> kRule, kMembers;
   static const Option<std::optional<int>> kTauDelta, kTauNnz;
+  static RsPartitionOptions partition_options(const Options& options);  // of the five
   // `options` are the five above. Parallel; the same result whatever the thread count. Throws Error
   // beyond 2^31 - 1 columns over all windows or 2^32 - 1 values.
   static RsTile build(const CsrMatrix& matrix, const Options& options = {});
