@@ -136,7 +136,7 @@ class AsyncWcsrPlan final : public Plan, public OrderedSums {
       : a_(a), windows_(built.part), scale_(a.scale()), cached_(cached), device_(device) {
     {
       const auto timed = stages.scope("build");
-      bound_.emplace(view(), a, options, shape, device.info(),
+      bound_.emplace(view(), a, options, shape, device,
                      MakeVariant{shape.n == 1, windows_.empty_rows.bytes() > 0});
       const auto empty =
           static_cast<std::int32_t>(windows_.empty_rows.bytes() / sizeof(std::int32_t));
@@ -170,12 +170,14 @@ class AsyncWcsrPlan final : public Plan, public OrderedSums {
     const std::int64_t place = place_of(row);
     if (place < 0) return SumOrder{};  // an empty row
     const auto window = static_cast<std::int32_t>(place / windows_.shape.window_rows);
-    const std::int32_t* const tiles = windows_.matrix.window_ptr_host.data() + window;
+    std::int32_t tiles[2] = {};  // the window's first, and the next one's
+    device_.download(tiles, windows_.matrix.window_ptr + window, sizeof tiles);
     std::vector<std::int32_t> columns((tiles[1] - tiles[0]) * window::kTileColumns);
     device_.download(columns.data(),
                      windows_.matrix.col_idx + std::int64_t{tiles[0]} * window::kTileColumns,
                      columns.size() * sizeof(std::int32_t));
-    return window::sum_order(*a_.a, row, a_.precision, columns, window, tiles[0], bound_->work());
+    return window::sum_order(*a_.a, row, a_.precision, columns, window, tiles[0],
+                             bound_->work(device_));
   }
 
  private:
@@ -192,7 +194,8 @@ class AsyncWcsrPlan final : public Plan, public OrderedSums {
     return places_[row];
   }
   window::MatrixView view() const {
-    return {.window_ptr_host = &windows_.matrix.window_ptr_host,
+    return {.sizes = windows_.matrix.sizes,
+            .window_ptr_host = &windows_.matrix.window_ptr_host,
             .window_rows = windows_.shape.window_rows,
             .window_ptr = windows_.matrix.window_ptr,
             .col_idx = windows_.matrix.col_idx,
@@ -207,8 +210,8 @@ class AsyncWcsrPlan final : public Plan, public OrderedSums {
     const DeviceWcsr& matrix = windows_.matrix;
     report_.device_bytes = sum_of_bytes(matrix.memory, windows_.order, windows_.row_ids,
                                         windows_.empty_rows, windows_.positions);
-    report_.format = wcsr_stats(windows_.shape, nnz, matrix.window_ptr_host, matrix.gathered,
-                                windows_.order_bytes);
+    report_.format =
+        wcsr_stats(windows_.shape, nnz, matrix.sizes, matrix.gathered, windows_.order_bytes);
     report_.params["order"] = windows_.choice.order;
     bound_->describe(empty_ctas_, report_);
     const int mma_rows = std::max(16, windows_.shape.window_rows);

@@ -46,6 +46,7 @@ struct MatrixProduct {
   cudaDataType type;
   SparseDescriptor a;
   DenseDescriptor b, c;
+  cusparseOperation_t of_a = kAsIs;
 
   static DenseDescriptor describe(const DenseView& view) { return describe_dense(view); }
   void set(void* b_data, void* c_data) const {
@@ -55,18 +56,18 @@ struct MatrixProduct {
   std::size_t workspace_bytes() const {
     std::size_t bytes = 0;
     const TypedScalars scalars(type, {});
-    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize, handle, kAsIs, kAsIs, scalars.alpha(), a.get(),
+    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize, handle, of_a, kAsIs, scalars.alpha(), a.get(),
                        b.get(), scalars.beta(), c.get(), type, algorithm, &bytes);
     return bytes;
   }
   void preprocess(void* workspace) const {
     const TypedScalars scalars(type, {});
-    SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess, handle, kAsIs, kAsIs, scalars.alpha(), a.get(),
+    SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess, handle, of_a, kAsIs, scalars.alpha(), a.get(),
                        b.get(), scalars.beta(), c.get(), type, algorithm, workspace);
   }
   void multiply(const Scalars& given, void* workspace) const {
     const TypedScalars scalars(type, given);
-    SPMMBENCH_CUSPARSE(cusparseSpMM, handle, kAsIs, kAsIs, scalars.alpha(), a.get(), b.get(),
+    SPMMBENCH_CUSPARSE(cusparseSpMM, handle, of_a, kAsIs, scalars.alpha(), a.get(), b.get(),
                        scalars.beta(), c.get(), type, algorithm, workspace);
   }
 };
@@ -137,6 +138,8 @@ class CusparsePlan final : public Plan, public ScalingPlan {
     product_ = {
         handle_.handle,       algorithm,           computed_in(operand.precision), a.describe(),
         Product::describe(b), Product::describe(c)};
+    if constexpr (std::is_same_v<Product, MatrixProduct>)
+      if (a.transposed) product_.of_a = CUSPARSE_OPERATION_TRANSPOSE;
     workspace_ = device.allocate(product_.workspace_bytes());
     if (preprocess) product_.preprocess(workspace_.data());
     device.synchronize();
@@ -164,6 +167,7 @@ class CusparsePlan final : public Plan, public ScalingPlan {
     report.device_bytes = workspace_.bytes() + placeholder_.bytes();
     for (const Buffer& buffer : a_.memory) report.device_bytes += buffer.bytes();
     if (a_.csr) report.device_bytes += a_.csr->copied_bytes();
+    if (a_.transposed) report.device_bytes += a_.transposed->a.bytes();
     report.issued_flops = 2.0 * static_cast<double>(a_.stored) * static_cast<double>(n_);
     report.metrics["workspace_bytes"] = static_cast<double>(workspace_.bytes());
     return report;

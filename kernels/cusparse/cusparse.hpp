@@ -15,6 +15,7 @@
 #include "common/device_handles.hpp"
 #include "common/resident_csr.hpp"
 #include "gpu/element.cuh"
+#include "gpu/given_csr.hpp"
 #include "gpu/vendor_libraries.hpp"
 #include "spmmbench/kernel.hpp"
 
@@ -55,7 +56,8 @@ DenseDescriptor describe_dense(const DenseView& view);
 // A in whatever format. Every plan has a descriptor of its own, since cuSPARSE keeps what
 // preprocessing for one shape found in it.
 struct SparseOnDevice {
-  std::optional<ResidentCsr> csr;  // of formats that use its arrays
+  std::optional<ResidentCsr> csr;          // of formats that use its arrays
+  std::optional<ReorderedCsr> transposed;  // A^T, where it is multiplied by the transpose of that
   std::vector<Buffer> memory;
   std::function<SparseDescriptor()> describe;  // points into both
   std::int64_t stored = 0;                     // entries, padding included
@@ -70,6 +72,9 @@ bool fits_32_bits(const SparseOperand& a);
 // width of indices is not counted, since a caller of cuSPARSE would have them as it takes them.
 SparseOnDevice resident_csr(const SparseOperand& a, Device& device, StageTimer& stages);
 std::size_t csr_bytes(const SparseOperand& a);
+// A as CSR of A^T. Stages "upload" and "transpose".
+SparseOnDevice resident_transposed(const SparseOperand& a, Device& device, StageTimer& stages);
+std::size_t transposed_bytes(const SparseOperand& a);
 // The same as coordinates, sorted by row. Stages "upload", and "build" for the rows of the entries.
 SparseOnDevice resident_coo(const SparseOperand& a, Device& device, StageTimer& stages);
 std::size_t coo_bytes(const SparseOperand& a);

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/reads_transposed.hpp"
 #include "cusparse/cusparse.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -49,6 +50,37 @@ class CusparseCsr final : public Kernel {
   bool preprocess_;
 };
 
+// The transposed operation on CSR of A^T: with --transpose, what a caller of cuSPARSE runs who has
+// A and wants A^T B without making A^T. The other algorithms do not offer it.
+class CusparseCsrTransposed final : public Kernel {
+ public:
+  CusparseCsrTransposed()
+      : info_(cusparse_info("cusparse_csr_transposed", "the transposed operation on CSR of A^T")) {
+    info_.purpose = "A^T B without making A^T: joins --transpose";
+    info_.flags.emplace_back(kReadsTransposed);
+  }
+
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
+      return Support::no(std::move(reason));
+    if (!fits_32_bits(problem)) return Support::no("2^31 - 1 nonzeros or more");
+    return Support::yes(transposed_bytes(problem));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
+    (void)cusparse_handle(device);
+    return make_cusparse_prepared(a, device, resident_transposed(a, device, stages),
+                                  CUSPARSE_SPMM_ALG_DEFAULT, false);
+  }
+
+ private:
+  KernelInfo info_;
+};
+
+SPMMBENCH_REGISTER_KERNEL(CusparseCsrTransposed);
 SPMMBENCH_REGISTER_KERNEL(CusparseCsr, "default", "CSR as a plain cusparseSpMM call runs it",
                           CUSPARSE_SPMM_ALG_DEFAULT, false);
 SPMMBENCH_REGISTER_KERNEL(CusparseCsr, "alg1", "CSR_ALG1 with preprocessing",

@@ -58,8 +58,7 @@ constexpr cusparseIndexType_t kIndexType =
     std::is_same_v<Index, std::int32_t> ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
 
 template <class Index>
-void make_csr(SparseOnDevice& out, Device& device) {
-  const DeviceCsr a = out.csr->view();
+void make_csr(const DeviceCsr& a, SparseOnDevice& out, Device& device) {
   Index* const row_ptr = indices_as<Index>(a.row_ptr, a.rows + 1, device, out);
   Index* const col_idx = indices_as<Index>(a.col_idx, a.nnz, device, out);
   out.describe = [a, row_ptr, col_idx] {
@@ -113,9 +112,32 @@ bool fits_32_bits(const SparseOperand& a) {
 
 SparseOnDevice resident_csr(const SparseOperand& a, Device& device, StageTimer& stages) {
   SparseOnDevice out = resident(a, device, stages);
-  if (fits_32_bits(a)) make_csr<std::int32_t>(out, device);
-  else make_csr<std::int64_t>(out, device);
+  if (fits_32_bits(a)) make_csr<std::int32_t>(out.csr->view(), out, device);
+  else make_csr<std::int64_t>(out.csr->view(), out, device);
   return out;
+}
+
+SparseOnDevice resident_transposed(const SparseOperand& a, Device& device, StageTimer& stages) {
+  const ResidentCsr given(a, device, stages);
+  SparseOnDevice out;
+  out.stored = a.nnz();
+  {
+    const auto timed = stages.scope("transpose");
+    out.transposed.emplace(transpose_on_device(given.view(), device));
+    out.transposed->source = {};
+  }
+  make_csr<std::int32_t>(out.transposed->a.view(), out, device);
+  return out;
+}
+
+std::size_t transposed_bytes(const SparseOperand& a) {
+  // A column, its number of 64 bits and which entry it is, and those of the sort.
+  constexpr std::int64_t kSortBytes = 40;
+  constexpr std::int64_t kRowBytes = sizeof(std::int64_t) + sizeof(std::int32_t);
+  const std::int64_t entry = std::int64_t{sizeof(std::int32_t)} +
+                             static_cast<std::int64_t>(bytes_of(storage_type(a.precision)));
+  return resident_bytes(a) +
+         static_cast<std::size_t>((a.k() + 1) * kRowBytes + a.nnz() * (entry + kSortBytes));
 }
 
 std::size_t csr_bytes(const SparseOperand& a) {

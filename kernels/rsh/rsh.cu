@@ -137,10 +137,10 @@ const auto kReduce = auto_choice_option(
 
 // True: the parts of split windows are added in their order, which costs nothing while they are
 // few. False: they are added as they come.
-bool adds_in_order(const Options& options, const TileWork& work) {
+bool adds_in_order(const Options& options, const WorkSize& work) {
   constexpr std::int32_t kFewParts = 8;
   if (const auto reduce = kReduce(options)) return *reduce == "fixup";
-  return work.splits.empty() || work.splits.front().ctas <= kFewParts;  // the longest is first
+  return work.most_ctas <= kFewParts;
 }
 
 // A in the kernel's image of one order, height and longest residual row.
@@ -196,17 +196,19 @@ struct Matrix {
                                        static_cast<cudaStream_t>(device.stream().handle)));
       return to;
     };
-    window_ptr = copy(boxes.window_ptr, boxes.window_ptr_host.size() * sizeof(std::int32_t));
+    window_ptr = copy(boxes.window_ptr, (boxes.windows() + 1) * sizeof(std::int32_t));
     col_idx = copy(boxes.col_idx, boxes.tiles() * shape.tile_columns * sizeof(std::int32_t));
     device.synchronize();  // before the sources go
     places = static_cast<std::int32_t>(parts.row_count);
     take_residual(a, std::move(parts), device);
     describe(a, boxes);
+    sizes = boxes.sizes;
     window_ptr_host = std::move(boxes.window_ptr_host);
   }
 
   window::MatrixView view() const {
-    return {.window_ptr_host = &window_ptr_host,
+    return {.sizes = sizes,
+            .window_ptr_host = &window_ptr_host,
             .window_rows = window_rows,
             .window_ptr = window_ptr.as<std::int32_t>(),
             .col_idx = col_idx.as<std::int32_t>(),
@@ -221,8 +223,9 @@ struct Matrix {
   std::int64_t groups = 0;            // of RsTile::kGroupColumns columns
   std::int64_t residual_entries = 0;  // nonzeros of the residual rows
   FormatStats stats;
-  std::vector<std::int32_t> window_ptr_host;
-  std::int32_t places = 0;  // rows of the windows
+  WindowSizes sizes;
+  std::vector<std::int32_t> window_ptr_host;  // as in DeviceWcsr
+  std::int32_t places = 0;                    // rows of the windows
   Buffer window_ptr, col_idx, record_ptr, records, row_ids, residual_rows, residual_cols,
       residual_values;
   rsh::Residual residual{};
@@ -255,25 +258,21 @@ struct Matrix {
     const std::int32_t residual_count = residual.count - residual.first[1];
     const std::int64_t height = window_rows / RsTile::kBlockRows, blocks = groups * height;
     stats.name = "rs_tile";
-    stats.index_bytes =
-        static_cast<std::int64_t>(sizeof(RsTile::Window) * boxes.window_ptr_host.size()) +
-        8 * (a.m() / 64 + 1) + 8 * blocks + 4 * boxes.gathered + 4 * residual_count +
-        4 * residual_entries + static_cast<std::int64_t>(sizeof(RsTile::residual_offset));
+    stats.index_bytes = static_cast<std::int64_t>(sizeof(RsTile::Window) * (boxes.windows() + 1)) +
+                        8 * (a.m() / 64 + 1) + 8 * blocks + 4 * boxes.gathered +
+                        4 * residual_count + 4 * residual_entries +
+                        static_cast<std::int64_t>(sizeof(RsTile::residual_offset));
     stats.bytes = stats.index_bytes +
                   a.nnz() * static_cast<std::int64_t>(bytes_of(storage_type(a.precision)));
     stats.stored = a.nnz();
     stats.tiles = blocks;
     stats.windows = boxes.windows();
-    std::int64_t longest = 0;
-    for (std::int64_t w = 0; w < stats.windows; ++w)
-      longest =
-          std::max<std::int64_t>(longest, boxes.window_ptr_host[w + 1] - boxes.window_ptr_host[w]);
     if (blocks > 0) {
       stats.fill = nnz / static_cast<double>(blocks * RsTile::kBlockRows * RsTile::kGroupColumns);
       stats.nnz_per_tile = nnz / static_cast<double>(blocks);
       stats.nnz_per_window = nnz / static_cast<double>(stats.windows);
-      stats.window_imbalance =
-          static_cast<double>(longest * stats.windows) / static_cast<double>(boxes.tiles());
+      stats.window_imbalance = static_cast<double>(boxes.sizes.longest * stats.windows) /
+                               static_cast<double>(boxes.tiles());
     }
     stats.extra["residual_nnz_share"] =
         a.nnz() == 0 ? 0 : static_cast<double>(residual_entries) / static_cast<double>(a.nnz());
@@ -301,6 +300,7 @@ struct Matrix {
     row_ids = device.upload(image.row_ids);
     upload_residual(storage_type(a.precision), host, row_of_c, device);
     window_ptr_host = std::move(image.window_ptr);
+    sizes = sizes_of(window_ptr_host);
   }
 
   // The residual rows of the format, and before them the rows that are in no part of it, which are
@@ -342,8 +342,8 @@ class RshPlan final : public Plan {
     bool ordered = false;
     {
       const auto timed = stages.scope("build");
-      bound_.emplace(a_.view(), a, options, shape, device.info(), MakeVariant{});
-      ordered = adds_in_order(options, bound_->work());
+      bound_.emplace(a_.view(), a, options, shape, device, MakeVariant{});
+      ordered = adds_in_order(options, bound_->work_size());
       const int rows_per_cta = bound_->variant().residual_rows * bound_->launch_shape().cut.team;
       residual_ctas_ = static_cast<unsigned>((a_.residual.count + rows_per_cta - 1) / rows_per_cta);
     }

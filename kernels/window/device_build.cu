@@ -141,19 +141,24 @@ __global__ void put_values(const Bits* entries, const std::uint32_t* positions, 
 
 constexpr int kSumThreads = 1024;
 
+// Over all windows.
+struct Sums {
+  std::int64_t gathered;        // distinct columns
+  std::int32_t tiles, longest;  // in all, and of the longest window
+};
+
 // From the distinct columns of each window, in place: the first tile of each, and the end, repeated
 // until an int4 is full. One CTA; `window_ptr` has room for these. 31 bits hold the tiles of 2^31 -
 // 1 nonzeros: at most one in 16 and one per window.
 __global__ void __launch_bounds__(kSumThreads)
-    sum_tiles(std::int32_t* window_ptr, std::int64_t windows, int tile_columns,
-              std::int64_t* gathered) {
+    sum_tiles(std::int32_t* window_ptr, std::int64_t windows, int tile_columns, Sums* sums) {
   using Reduce = cub::BlockReduce<std::int64_t, kSumThreads>;
   __shared__ union {
     typename Scan<kSumThreads>::TempStorage scan;
     typename Reduce::TempStorage reduce;
   } shared;
   std::int32_t before = 0;
-  std::int64_t columns = 0;
+  std::int64_t columns = 0, longest = 0;
   for (std::int64_t from = 0; from <= windows; from += 4 * kSumThreads) {
     const std::int64_t own = from + 4 * threadIdx.x;
     auto* const at = reinterpret_cast<int4*>(window_ptr + own);
@@ -165,6 +170,7 @@ __global__ void __launch_bounds__(kSumThreads)
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       columns += counted[i];
+      longest = max(longest, std::int64_t{counted[i]});
       tiles[i] = own + i < windows ? max(1, (counted[i] + tile_columns - 1) / tile_columns) : 0;
     }
     std::int32_t all = 0;
@@ -175,7 +181,13 @@ __global__ void __launch_bounds__(kSumThreads)
     __syncthreads();  // the scan's memory is used again
   }
   columns = Reduce(shared.reduce).Sum(columns);
-  if (threadIdx.x == 0) *gathered = columns;
+  __syncthreads();
+  longest = Reduce(shared.reduce).Reduce(longest, cuda::maximum<>{});
+  if (threadIdx.x != 0) return;
+  // A window without columns has a tile, too.
+  const std::int64_t of_longest =
+      windows > 0 ? max(std::int64_t{1}, (longest + tile_columns - 1) / tile_columns) : 0;
+  *sums = {columns, before, static_cast<std::int32_t>(of_longest)};
 }
 
 template <class T>
@@ -201,10 +213,10 @@ std::int64_t windows_of(const WcsrShape& shape, std::int64_t places) {
   return (places + shape.window_rows - 1) / shape.window_rows;
 }
 
-// The window pointers, and after them, on 16 bytes, the distinct columns summed over the windows.
-std::int64_t gathered_place(std::int64_t windows) { return windows / 4 * 4 + 4; }
+// The window pointers, and after them, on 16 bytes, their sums.
+std::int64_t sums_place(std::int64_t windows) { return windows / 4 * 4 + 4; }
 std::size_t bytes_of_counts(std::int64_t windows) {
-  return (gathered_place(windows) + 2) * sizeof(std::int32_t);
+  return sums_place(windows) * sizeof(std::int32_t) + sizeof(Sums);
 }
 
 // function(bits), the type of a stored value. No tensor core of ours has fp64.
@@ -216,13 +228,13 @@ void with_value_bits(const WcsrShape& shape, const Function& function) {
   });
 }
 
-// The format's memory, for the tiles that window_ptr_host says. Returns the bytes of the values and
+// The format's memory, for the windows and tiles of `out`. Returns the bytes of the values and
 // the window pointers, which come first.
 std::size_t allocate_arrays(const WcsrShape& shape, Device& device, DeviceWcsr& out) {
   const auto slots = static_cast<std::size_t>(out.tiles() * shape.tile_columns);
   MemoryLayout layout;
   const std::size_t values = layout.add(slots * shape.window_rows * bytes_of(shape.value_type));
-  const std::size_t window_ptr = layout.add(bytes_of(out.window_ptr_host));
+  const std::size_t window_ptr = layout.add((out.windows() + 1) * sizeof(std::int32_t));
   const std::size_t col_idx = layout.add(slots * sizeof(std::int32_t));
   out.memory = device.allocate(layout.bytes());
   out.values = array_at<void>(out.memory, values);
@@ -235,13 +247,29 @@ std::size_t allocate_arrays(const WcsrShape& shape, Device& device, DeviceWcsr& 
 
 namespace {
 
+// The sums, and the window pointers before them where these are few.
+void bring_counts(const std::int32_t* first_tile, const Sums* sums_at, Device& device,
+                  DeviceWcsr& out) {
+  Sums sums{};
+  if (out.windows() <= DeviceWcsr::kMostOnHost) {
+    std::vector<std::int32_t> counts(sums_place(out.windows()) + sizeof sums / sizeof counts[0]);
+    device.download(counts.data(), first_tile, bytes_of(counts));
+    std::memcpy(&sums, counts.data() + sums_place(out.windows()), sizeof sums);
+    counts.resize(out.windows() + 1);
+    out.window_ptr_host = std::move(counts);
+  } else {
+    device.download(&sums, sums_at, sizeof sums);
+  }
+  out.gathered = sums.gathered;
+  out.sizes = {out.windows(), sums.tiles, sums.longest};
+}
+
 // `input` has room for the counts at `counted`. `row_of` as in Csr.
 void build(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
            std::int64_t places, std::size_t counted, Device& device, DeviceWcsr& out) {
   out.places = places;
   out.shape = shape;
   const std::int64_t windows = out.windows();
-  const std::int64_t gathered_at = gathered_place(windows);
   const auto stream = static_cast<cudaStream_t>(device.stream().handle);
   const Csr a{csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows};
   const auto ctas = static_cast<unsigned>(windows);
@@ -252,15 +280,10 @@ void build(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row
     count_columns<threads()><<<ctas, threads(), shared_bytes, stream>>>(a, first_tile);
     SPMMBENCH_CUDA_LAUNCHED();
   });
-  sum_tiles<<<1, kSumThreads, 0, stream>>>(
-      first_tile, windows, shape.tile_columns,
-      reinterpret_cast<std::int64_t*>(first_tile + gathered_at));
+  auto* const sums_at = reinterpret_cast<Sums*>(first_tile + sums_place(windows));
+  sum_tiles<<<1, kSumThreads, 0, stream>>>(first_tile, windows, shape.tile_columns, sums_at);
   SPMMBENCH_CUDA_LAUNCHED();
-  std::vector<std::int32_t> counts(gathered_at + 2);
-  device.download(counts.data(), first_tile, bytes_of(counts));
-  std::memcpy(&out.gathered, counts.data() + gathered_at, sizeof(out.gathered));
-  counts.resize(windows + 1);
-  out.window_ptr_host = std::move(counts);
+  bring_counts(first_tile, sums_at, device, out);
 
   const std::size_t zeroed = allocate_arrays(shape, device, out);
   device.fill_bytes(out.memory.data(), 0, zeroed);
@@ -363,6 +386,7 @@ DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
   out.gathered = static_cast<std::int64_t>(host.col_idx.size()) -
                  std::count(host.col_idx.begin(), host.col_idx.end(), Wcsr::kPadding);
   out.window_ptr_host = std::move(host.window_ptr);
+  out.sizes = sizes_of(out.window_ptr_host);
   allocate_arrays(shape, device, out);
   device.upload(out.window_ptr, out.window_ptr_host.data(), bytes_of(out.window_ptr_host));
   device.upload(out.col_idx, host.col_idx.data(), bytes_of(host.col_idx));

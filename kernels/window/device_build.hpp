@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/resident_csr.hpp"
+#include "format/tile_work.hpp"
 #include "format/wcsr.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/kernel.hpp"
@@ -20,12 +21,15 @@ struct DeviceWcsr {
   // What the device build reads; may be freed once it has ended.
   std::unique_ptr<ResidentCsr> csr;
   Buffer input;
+  // Empty where they are more than kMostOnHost: their work is then cut on the device.
   std::vector<std::int32_t> window_ptr_host;
+  static constexpr std::int64_t kMostOnHost = 16'000;  // 64 KB
+  WindowSizes sizes;
   std::int64_t gathered = 0;  // distinct columns, summed over the windows
   WcsrShape shape;
   std::int64_t places = 0;  // rows of the windows
 
-  std::int64_t tiles() const { return window_ptr_host.back(); }
+  std::int64_t tiles() const { return sizes.tiles; }
   std::int64_t windows() const { return (places + shape.window_rows - 1) / shape.window_rows; }
 };
 

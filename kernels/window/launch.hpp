@@ -14,6 +14,7 @@
 
 #include "common/grid_limit.hpp"
 #include "common/shared_limit.hpp"
+#include "format/tile_work.hpp"
 #include "gpu/cuda_check.hpp"
 #include "ptx/tf32.cuh"
 #include "spmmbench/device.hpp"
@@ -105,11 +106,8 @@ struct LaunchShape {
   }
 };
 
-// The tiles of a matrix in windows.
-struct TileCounts {
-  std::int64_t tiles = 0, windows = 0;
-  std::int32_t longest = 0;  // tiles of a window
-  MeanLimits limits;         // of the kernel
+struct TileCounts : WindowSizes {
+  MeanLimits limits;  // of the kernel
 };
 
 // With CTAs of `wanted` warps, from the options "cta_tiles", "span", "whole" and "part", and from
@@ -174,11 +172,9 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
 // Whether CTAs let the next kernel of the stream in when they start instead of when they end. An
 // early start hides the start of a launch, but the next kernel's CTAs then go to whichever SM has
 // room first; CTAs that are few and of unequal length should be spread evenly.
-inline bool release_early(const TileWork& work, const LaunchShape& launch) {
-  const bool equal = work.spans.empty() || (work.spans.front().tiles & TileSpan::kShared) == 0;
-  const std::int64_t ctas =
-      static_cast<std::int64_t>(work.spans.size()) / launch.cut.team * launch.feature_tile_groups;
-  return equal || ctas > 3 * launch.resident_ctas;
+inline bool release_early(const WorkSize& work, const LaunchShape& launch) {
+  const std::int64_t ctas = work.spans / launch.cut.team * launch.feature_tile_groups;
+  return !work.is_shared || ctas > 3 * launch.resident_ctas;
 }
 
 // Place of the format -> row of C; empty: they are the same.
@@ -196,11 +192,10 @@ struct Workspace {
 };
 
 // `ordered` as in Arguments.
-inline Workspace make_workspace(const TileWork& work, const LaunchShape& launch, int sum_vectors,
+inline Workspace make_workspace(const WorkSize& work, const LaunchShape& launch, int sum_vectors,
                                 bool ordered, Device& device) {
-  std::int64_t slots = static_cast<std::int64_t>(work.splits.size());
-  const std::int64_t counters = slots * launch.feature_tiles();
-  if (ordered && slots > 0) slots = work.splits.back().first_cta + work.splits.back().ctas;
+  const std::int64_t slots = ordered ? work.split_ctas : work.splits;
+  const std::int64_t counters = work.splits * launch.feature_tiles();
   Workspace out{device.allocate(slots * launch.feature_tiles() * sum_vectors * 32 * sizeof(float4)),
                 device.allocate(counters * sizeof(unsigned))};
   device.fill_bytes(out.sums.data(), 0, out.sums.bytes());

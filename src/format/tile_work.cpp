@@ -13,9 +13,7 @@ struct LongWindow {
 void cut_long_window(const LongWindow& window, std::int32_t first_tile, const TileCut& cut,
                      TileWork& out) {
   const std::int64_t tiles = window.tiles;
-  const bool is_split = tiles > std::int64_t{cut.team} * cut.part_tiles;
-  const std::int64_t cta_tiles = std::int64_t{cut.team} * cut.split_tiles;
-  const std::int64_t ctas = is_split ? (tiles + cta_tiles - 1) / cta_tiles : 1;
+  const std::int64_t ctas = cut.ctas_of(tiles);
   const std::int32_t split = ctas == 1 ? -1 : static_cast<std::int32_t>(out.splits.size());
   if (ctas > 1)
     out.splits.push_back(
@@ -35,7 +33,7 @@ void cut_long_window(const LongWindow& window, std::int32_t first_tile, const Ti
 
 TileWork cut_windows(const std::vector<std::int32_t>& window_ptr, const TileCut& cut) {
   TileWork out;
-  const int longest_span = std::min(cut.span_tiles + cut.span_tiles / 4, TileCut::kMaxSpanTiles);
+  const int longest_span = cut.longest_span();
   std::vector<LongWindow> long_windows;
   std::vector<TileSpan> whole;
   TileSpan open;
@@ -64,6 +62,25 @@ TileWork cut_windows(const std::vector<std::int32_t>& window_ptr, const TileCut&
     cut_long_window(window, window_ptr[window.window], cut, out);
   out.spans.insert(out.spans.end(), whole.begin(), whole.end());
   while (out.spans.size() % cut.team != 0) out.spans.emplace_back();
+  return out;
+}
+
+WindowSizes sizes_of(const std::vector<std::int32_t>& window_ptr) {
+  WindowSizes out{std::ssize(window_ptr) - 1, window_ptr.back(), 0};
+  for (std::int64_t w = 0; w < out.windows; ++w)
+    out.longest = std::max(out.longest, window_ptr[w + 1] - window_ptr[w]);
+  return out;
+}
+
+WorkSize size_of(const TileWork& work) {
+  WorkSize out;
+  out.spans = std::ssize(work.spans);
+  out.splits = std::ssize(work.splits);
+  if (out.splits > 0) {
+    out.split_ctas = work.splits.back().first_cta + work.splits.back().ctas;
+    out.most_ctas = work.splits.front().ctas;  // the longest is first
+  }
+  out.is_shared = out.spans > 0 && (work.spans.front().tiles & TileSpan::kShared) != 0;
   return out;
 }
 

@@ -34,7 +34,25 @@ struct TileCut {
   int part_tiles = 32;
   int split_tiles = 32;  // at most part_tiles
   bool operator==(const TileCut&) const = default;
+
+  // The most tiles of a span of several windows.
+  constexpr int longest_span() const {
+    const int longest = span_tiles + span_tiles / 4;
+    return longest < kMaxSpanTiles ? longest : kMaxSpanTiles;
+  }
+  // CTAs that share a window of more than whole_tiles.
+  constexpr std::int64_t ctas_of(std::int64_t tiles) const {
+    const std::int64_t cta_tiles = std::int64_t{team} * split_tiles;
+    return tiles > std::int64_t{team} * part_tiles ? (tiles + cta_tiles - 1) / cta_tiles : 1;
+  }
 };
+
+// The tiles of a matrix in windows.
+struct WindowSizes {
+  std::int64_t windows = 0, tiles = 0;
+  std::int32_t longest = 0;  // tiles of a window
+};
+WindowSizes sizes_of(const std::vector<std::int32_t>& window_ptr);
 
 // The CTAs that share a split window.
 struct TileSplit {
@@ -47,6 +65,16 @@ struct TileWork {
   std::vector<TileSpan> spans;    // a multiple of the team
   std::vector<TileSplit> splits;  // of CTAs 0, 1, 2 ..
 };
+
+// What a launch must know of work that need not be on the host.
+struct WorkSize {
+  std::int64_t spans = 0, splits = 0;
+  std::int32_t split_ctas = 0;  // of all split windows
+  std::int32_t most_ctas = 0;   // of one
+  bool is_shared = false;       // a window is, by the warps of a CTA
+  bool operator==(const WorkSize&) const = default;
+};
+WorkSize size_of(const TileWork& work);
 
 // `window_ptr`: tiles before every window, and in all; every window has a tile. All of `cut` is at
 // least 1, and no number of tiles exceeds kMaxSpanTiles.

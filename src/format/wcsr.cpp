@@ -145,28 +145,25 @@ std::optional<NonemptyRows> leave_out_empty_rows(const CsrMatrix& matrix,
 
 FormatStats Wcsr::stats() const {
   const auto padding = std::count(col_idx.begin(), col_idx.end(), kPadding);
-  return wcsr_stats(shape, nnz, window_ptr, static_cast<std::int64_t>(col_idx.size()) - padding,
+  return wcsr_stats(shape, nnz, sizes_of(window_ptr),
+                    static_cast<std::int64_t>(col_idx.size()) - padding,
                     static_cast<std::int64_t>(4 * row_order.size()));
 }
 
-FormatStats wcsr_stats(const WcsrShape& shape, std::int64_t nnz,
-                       const std::vector<std::int32_t>& window_ptr, std::int64_t gathered,
-                       std::int64_t order_bytes) {
+FormatStats wcsr_stats(const WcsrShape& shape, std::int64_t nnz, const WindowSizes& sizes,
+                       std::int64_t gathered, std::int64_t order_bytes) {
   FormatStats out;
   out.name = "wcsr";
-  out.windows = static_cast<std::int64_t>(window_ptr.size()) - 1;
-  out.tiles = window_ptr.back();
+  out.windows = sizes.windows;
+  out.tiles = sizes.tiles;
   out.index_bytes = order_bytes + 4 * (out.windows + 1 + out.tiles * shape.tile_columns);
   out.stored = out.tiles * shape.window_rows * shape.tile_columns;
   out.bytes = out.index_bytes + out.stored * static_cast<std::int64_t>(bytes_of(shape.value_type));
-  std::int64_t longest = 0;
-  for (std::int64_t w = 0; w < out.windows; ++w)
-    longest = std::max<std::int64_t>(longest, window_ptr[w + 1] - window_ptr[w]);
   if (out.tiles > 0) {
     out.fill = static_cast<double>(nnz) / static_cast<double>(out.stored);
     out.nnz_per_tile = static_cast<double>(nnz) / static_cast<double>(out.tiles);
     out.nnz_per_window = static_cast<double>(nnz) / static_cast<double>(out.windows);
-    out.window_imbalance = static_cast<double>(longest) * static_cast<double>(out.windows) /
+    out.window_imbalance = static_cast<double>(sizes.longest) * static_cast<double>(out.windows) /
                            static_cast<double>(out.tiles);
   }
   out.extra["gathered_rows_of_b"] = static_cast<double>(gathered);

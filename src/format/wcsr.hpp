@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "format/tile_work.hpp"
 #include "spmmbench/format.hpp"
 #include "spmmbench/host_device.hpp"
 #include "spmmbench/matrix.hpp"
@@ -86,8 +87,7 @@ std::optional<NonemptyRows> leave_out_empty_rows(const CsrMatrix& matrix,
 
 // Stats of a WCSR matrix that need not be on the host; `gathered` is the distinct columns, summed
 // over the windows, and `order_bytes` the size of its row order.
-FormatStats wcsr_stats(const WcsrShape& shape, std::int64_t nnz,
-                       const std::vector<std::int32_t>& window_ptr, std::int64_t gathered,
-                       std::int64_t order_bytes);
+FormatStats wcsr_stats(const WcsrShape& shape, std::int64_t nnz, const WindowSizes& sizes,
+                       std::int64_t gathered, std::int64_t order_bytes);
 
 }  // namespace spmmbench

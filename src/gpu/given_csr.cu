@@ -365,8 +365,8 @@ bool ascends(const Checks& checks, const GivenCsr& given, Device& device) {
 }
 
 // Whatever the arrays of `given` hold, nothing outside of them is read.
-ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
-  const DeviceCsr& a = given.a.view();
+ReorderedCsr enqueue_transpose(const DeviceCsr& a, const std::int32_t* given_source, float scale,
+                               Device& device) {
   if (a.nnz >= std::numeric_limits<std::int32_t>::max())
     throw Error(fmt::format("{} nonzeros: at most 2^31 - 2 are sorted on the device", a.nnz));
   const auto count = static_cast<std::size_t>(a.nnz);
@@ -396,14 +396,17 @@ ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
   visit_element(a.value_type, [&](auto element) {
     using Bits = typename decltype(element)::Bits;
     fill_transposed<<<blocks_for(std::max(a.nnz, a.cols + 1)), kThreads, 0, kStream>>>(
-        a, given.source.as<std::int32_t>(), sorted_columns.as<std::int32_t>(),
-        sorted_numbers.as<std::uint64_t>(), source.as<std::int32_t>(), row_ptr.as<std::int64_t>(),
-        col_idx.as<std::int32_t>(), values.as<Bits>());
+        a, given_source, sorted_columns.as<std::int32_t>(), sorted_numbers.as<std::uint64_t>(),
+        source.as<std::int32_t>(), row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(),
+        values.as<Bits>());
     SPMMBENCH_CUDA_LAUNCHED();
   });
   return {CsrOnDevice(a.cols, a.rows, a.nnz, a.value_type, std::move(row_ptr), std::move(col_idx),
                       std::move(values)),
-          std::move(source), given.scale};
+          std::move(source), scale};
+}
+ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
+  return enqueue_transpose(given.a.view(), given.source.as<std::int32_t>(), given.scale, device);
 }
 
 // Twice transposed, a matrix is itself with ascending columns.
@@ -438,6 +441,12 @@ ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precisio
   if (ascends(checks, given, device)) return transposed;
   lock.unlock();
   return transpose_on_device(sorted(std::move(as_given), device), device);
+}
+
+ReorderedCsr transpose_on_device(const DeviceCsr& a, Device& device) {
+  ReorderedCsr transposed = enqueue_transpose(a, nullptr, a.scale, device);
+  SPMMBENCH_CUDA(cudaStreamSynchronize(kStream));
+  return transposed;
 }
 
 ReorderedCsr transpose_on_device(const ReorderedCsr& a, Device& device) {

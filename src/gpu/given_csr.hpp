@@ -42,6 +42,7 @@ ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precisio
 // A^T, by a stable radix sort of the columns, which need not ascend. The source of its entries is
 // that of A's. Throws Error from 2^31 - 1 nonzeros on. Returns when it is done.
 ReorderedCsr transpose_on_device(const ReorderedCsr& a, Device& device);
+ReorderedCsr transpose_on_device(const DeviceCsr& a, Device& device);
 
 // to[i] = from[source[i]], or from[i] without `source`, rounded to `precision` and in its storage
 // type. All lie on the device. Enqueues on `stream`.

@@ -12,6 +12,10 @@ ReorderedCsr read_transposed_on_device(const GivenCsr&, Precision, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 
+ReorderedCsr transpose_on_device(const DeviceCsr&, Device&) {
+  throw Error("this build has no CUDA");
+}
+
 ReorderedCsr transpose_on_device(const ReorderedCsr&, Device&) {
   throw DeviceError("built without CUDA", false);
 }

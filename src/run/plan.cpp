@@ -10,6 +10,7 @@
 
 #include "core/contains.hpp"
 #include "core/parse_number.hpp"
+#include "core/reads_transposed.hpp"
 #include "multi/partition.hpp"
 #include "plugin/plugin.hpp"
 #include "run/command.hpp"
@@ -51,9 +52,11 @@ std::vector<KernelChoice> choose(const Cases& cases, const Protocol& protocol, D
   };
   if (cases.kernels.empty()) {
     // With a GPU, the kernels for GPUs. Without one, all kernels: those for GPUs then appear as
-    // skipped, with the reason. In both cases without those with a purpose of their own.
+    // skipped, with the reason. In both cases without those with a purpose of their own,
+    // but for that of multiplying by A^T.
     for (const Kernel* kernel : all)
-      if (kernel->info().purpose.empty() &&
+      if ((kernel->info().purpose.empty() ||
+           (cases.load.transpose && reads_transposed(kernel->info()))) &&
           (device != DeviceKind::cuda || kernel->info().device == DeviceKind::cuda))
         add(kernel, {});
   }

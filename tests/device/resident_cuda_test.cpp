@@ -179,6 +179,28 @@ TEST(ResidentA, IsMultipliedWithoutAMatrixOnTheHostAndTakesOtherValuesInPlace) {
         }
 }
 
+// So many windows that their tiles are not counted on the host; some are long.
+TEST(ResidentA, OfManyWindowsSendsLittleToTheHost) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  CsrMatrix a{280'003, 9000, {0}, {}, {}};
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const std::int64_t length = row % 40'000 == 7 ? 4000 : row % 4;
+    for (std::int64_t i = 0; i < length; ++i) {
+      a.col_idx.push_back(static_cast<std::int32_t>(row % 1000 + 2 * i));
+      a.values.push_back(round_to(Precision::fp16, uniform_at(7, row, i)));
+    }
+    a.row_ptr.push_back(std::ssize(a.col_idx));
+  }
+  for (const char* spec : {"async_wcsr?order=natural&window=8", "rsh?order=natural&window=8"})
+    for (const std::int64_t n : {8, 64, 128}) {
+      SCOPED_TRACE(std::string(spec) + " N = " + std::to_string(n));
+      Resident resident(spec, a, Precision::fp16, n, device);
+      ASSERT_EQ(resident.refusal(), "");
+      EXPECT_LE(resident.bytes_to_host(), 1000);
+      resident.expect_product(a);
+    }
+}
+
 TEST(ResidentA, TakesOtherValuesAlsoInPlansThatAreMadeLater) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   for (const Precision precision : {Precision::fp16, Precision::tf32})
