@@ -43,7 +43,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_bcsr",
                                              {"rows", "10^6", prepare_amounts::rows},
                                              {"stored", "10^6 entries", stored}},
                               .factors = async_bcsr::factors(),
-                              .standing = standing_of});
+                              .standing = standing_of,
+                              .on_device = true});
 
 }  // namespace
 }  // namespace spmmbench::async_bcsr

@@ -27,7 +27,8 @@ double gaps(const Product& p) { return p.memory_us(gap_bytes(p.f)); }
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gap_slices",
                               .us = {{"launch", "launches", amounts::launch}, {"gaps", "us", gaps}},
                               .prepare_ms = prepare_amounts::of_csr(),
-                              .factors = gap_slices::factors()});
+                              .factors = gap_slices::factors(),
+                              .on_device = true});
 
 }  // namespace
 }  // namespace spmmbench::gap_slices

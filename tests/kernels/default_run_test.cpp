@@ -54,5 +54,20 @@ TEST(DefaultRun, AKernelWithAPurposeOfItsOwnRunsOnlyWhenNamed) {
   EXPECT_TRUE(has_any({"*"}));
 }
 
+TEST(DefaultRun, OfTheTransposeHasTheKernelThatReadsTheInputItself) {
+  const auto has_it = [](bool transpose) {
+    Cases cases;
+    cases.load.transpose = transpose;
+    const auto groups = plan_groups(cases, {}, DeviceKind::cuda);
+    return std::ranges::any_of(groups.front().kernels, [](const KernelChoice& one) {
+      return one.kernel->info().name == "cusparse_csr_transposed";
+    });
+  };
+  if (Registry<Kernel>::instance().find("cusparse_csr_transposed") == nullptr)
+    GTEST_SKIP() << "built without CUDA";
+  EXPECT_FALSE(has_it(false));
+  EXPECT_TRUE(has_it(true));
+}
+
 }  // namespace
 }  // namespace spmmbench

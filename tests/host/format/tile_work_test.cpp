@@ -112,5 +112,21 @@ TEST(TileWork, TheLongestWindowsComeFirst) {
   EXPECT_EQ(work.spans[2 * 2].first_window, 1);
 }
 
+TEST(TileWork, HasTheSizeOfItsLists) {
+  const std::vector<std::int32_t> windows = pointers({3, 257, 1, 600, 256});
+  const WindowSizes sizes = sizes_of(windows);
+  EXPECT_EQ(sizes.windows, 5);
+  EXPECT_EQ(sizes.tiles, 1117);
+  EXPECT_EQ(sizes.longest, 600);
+  const TileWork work = cut_windows(windows, {8, 4, 6, 32});
+  const WorkSize size = size_of(work);
+  EXPECT_EQ(size.spans, std::ssize(work.spans));
+  EXPECT_EQ(size.splits, 2);  // of 600 and 257 tiles: 3 and 2 CTAs
+  EXPECT_EQ(size.most_ctas, 3);
+  EXPECT_EQ(size.split_ctas, 5);
+  EXPECT_TRUE(size.is_shared);
+  EXPECT_FALSE(size_of(cut_windows(pointers({1, 2}), {8, 4, 6, 32})).is_shared);
+}
+
 }  // namespace
 }  // namespace spmmbench
