@@ -40,6 +40,11 @@ std::vector<const Kernel*> plugin_kernels(const PluginPattern& pattern, const Pr
   }
 }
 
+// Without a purpose of its own, or with that of multiplying by A^T, which is asked for.
+bool runs_unnamed(const KernelInfo& info, const Cases& cases) {
+  return info.purpose.empty() || (cases.load.transpose && reads_transposed(info));
+}
+
 std::vector<KernelChoice> choose(const Cases& cases, const Protocol& protocol, DeviceKind device) {
   const std::vector<const Kernel*> all = Registry<Kernel>::instance().sorted();
   std::vector<KernelChoice> chosen;
@@ -52,11 +57,9 @@ std::vector<KernelChoice> choose(const Cases& cases, const Protocol& protocol, D
   };
   if (cases.kernels.empty()) {
     // With a GPU, the kernels for GPUs. Without one, all kernels: those for GPUs then appear as
-    // skipped, with the reason. In both cases without those with a purpose of their own,
-    // but for that of multiplying by A^T.
+    // skipped, with the reason. In both cases without those with a purpose of their own.
     for (const Kernel* kernel : all)
-      if ((kernel->info().purpose.empty() ||
-           (cases.load.transpose && reads_transposed(kernel->info()))) &&
+      if (runs_unnamed(kernel->info(), cases) &&
           (device != DeviceKind::cuda || kernel->info().device == DeviceKind::cuda))
         add(kernel, {});
   }
@@ -126,8 +129,9 @@ std::vector<PrecisionGroup> plan_groups(const Cases& cases, const Protocol& prot
     PrecisionGroup group{precision, c_type, true, {}};
     for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
       if (kernel->info().baseline && kernel->info().device == device &&
-          glob_match(glob, kernel->info().name) && !excluded(kernel->info().name, cases.exclude) &&
-          offers(*kernel, precision, c_type) && !in_group(kernel, precision, c_type))
+          runs_unnamed(kernel->info(), cases) && glob_match(glob, kernel->info().name) &&
+          !excluded(kernel->info().name, cases.exclude) && offers(*kernel, precision, c_type) &&
+          !in_group(kernel, precision, c_type))
         group.kernels.push_back({kernel, {}});
     if (!group.kernels.empty()) implied.push_back(std::move(group));
   };

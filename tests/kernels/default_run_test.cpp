@@ -59,8 +59,10 @@ TEST(DefaultRun, OfTheTransposeHasTheKernelThatReadsTheInputItself) {
     Cases cases;
     cases.load.transpose = transpose;
     const auto groups = plan_groups(cases, {}, DeviceKind::cuda);
-    return std::ranges::any_of(groups.front().kernels, [](const KernelChoice& one) {
-      return one.kernel->info().name == "cusparse_csr_transposed";
+    return std::ranges::any_of(groups, [](const PrecisionGroup& group) {
+      return std::ranges::any_of(group.kernels, [](const KernelChoice& one) {
+        return one.kernel->info().name == "cusparse_csr_transposed";
+      });
     });
   };
   if (Registry<Kernel>::instance().find("cusparse_csr_transposed") == nullptr)
