@@ -217,7 +217,8 @@ __global__ void __launch_bounds__(kThreads)
     fill_words(DeviceCsr a, const Segment* segments, const typename Queues::Block* blocks,
                std::uint32_t* words) {
   using Block = typename Queues::Block;
-  __shared__ __align__(16) Block block;
+  __shared__ uint4 block_memory[sizeof(Block) / sizeof(uint4)];
+  const Block& block = *reinterpret_cast<const Block*>(block_memory);
   __shared__ __align__(16) std::uint16_t values[kThreads * kLaneValues];  // [step][lane]
   const Segment segment = segments[blockIdx.x];
   const auto* const a_values = static_cast<const std::uint16_t*>(a.values);
@@ -230,8 +231,8 @@ __global__ void __launch_bounds__(kThreads)
          i += kThreads)
       reinterpret_cast<uint4*>(values)[i] = make_uint4(0, 0, 0, 0);
     if (threadIdx.x < sizeof(Block) / sizeof(uint4))
-      reinterpret_cast<uint4*>(&block)[threadIdx.x] = reinterpret_cast<const uint4*>(
-          blocks + segment.first_block + first / kBlockSteps)[threadIdx.x];
+      block_memory[threadIdx.x] = reinterpret_cast<const uint4*>(blocks + segment.first_block +
+                                                                 first / kBlockSteps)[threadIdx.x];
     __syncthreads();
     const std::int64_t column = std::int64_t{segment.first_step + first} * Panels::kStepCols;
     const int steps = min(kBlockSteps, segment.steps - first);
