@@ -212,6 +212,30 @@ __global__ void __launch_bounds__(kSumThreads)
 // position read different banks.
 constexpr int kLaneValues = Panels::kLanePositions + 2;
 
+// word(w) for each word of a lane's step, in order.
+template <class Queues, class Word>
+__device__ void for_each_word(typename Queues::Bits bits, const std::uint16_t* values,
+                              const Word& word) {
+  if constexpr (Queues::kPairs) {
+    for (unsigned rest = bits; rest != 0; rest &= rest - 1) {
+      const int position = 2 * (__ffs(static_cast<int>(rest)) - 1);
+      word(values[position] | std::uint32_t{values[position + 1]} << 16);
+    }
+  } else {
+    for (int fragment = 0; fragment < Panels::kStepFragments; ++fragment) {
+      std::uint32_t first = 0;
+      bool has_first = false;
+      for (unsigned rest = bits & 0xFFU << 8 * fragment; rest != 0; rest &= rest - 1) {
+        const std::uint32_t value = values[__ffs(static_cast<int>(rest)) - 1];
+        if (has_first) word(first | value << 16);
+        else first = value;
+        has_first = !has_first;
+      }
+      if (has_first) word(first);
+    }
+  }
+}
+
 template <class Queues>
 __global__ void __launch_bounds__(kThreads)
     fill_words(DeviceCsr a, const Segment* segments, const typename Queues::Block* blocks,
@@ -257,16 +281,8 @@ __global__ void __launch_bounds__(kThreads)
     }
     if (warp < steps) {
       const std::uint16_t* const own = values + threadIdx.x * kLaneValues;
-      std::uint32_t word = 0;
-      bool begun = false;
-      const auto store = [&] { words[at++ * kLanes + queue] = word; };
-      Queues::for_each_half(bits_of(warp), [&](int position, int half) {
-        if (half == 0 && begun) store();
-        if (half == 0) word = own[position];
-        else word |= std::uint32_t{own[position]} << 16;
-        begun = true;
-      });
-      if (begun) store();
+      for_each_word<Queues>(bits_of(warp), own,
+                            [&](std::uint32_t word) { words[at++ * kLanes + queue] = word; });
     }
     __syncthreads();
   }
