@@ -29,8 +29,7 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "bitmap_dense",
                                      {"positions", "10^6 an SM", positions},
                                      {"bitmap_spill", "us", bitmap_spill}},
                               .prepare_ms = prepare_amounts::of_csr(),
-                              .factors = bitmap_dense::factors(),
-                              .on_device = true});
+                              .factors = bitmap_dense::factors()});
 
 }  // namespace
 }  // namespace spmmbench::bitmap_dense
