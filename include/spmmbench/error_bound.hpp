@@ -60,6 +60,7 @@ struct ErrorBound {
   double chunk = 0;             // columns of a chunk
   double underflow = 0;         // absolute error per nonzero
   double scaling = 0;           // relative error of multiplying by scalars
+  bool to_nearest = false;      // each sum is rounded to the nearest number, to either side
   double scaling_absolute = 0;  // what that adds where numbers are tiny
   double output_unit = 0;       // relative rounding on storing C; 0 where sums have C's type
   double output_absolute = 0;   // half the smallest subnormal of C's type; 0 likewise

@@ -100,7 +100,12 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     const double start = steady_seconds();
     launch();
     device.synchronize();
-    if (first) row.metrics["first_launch_us"] = (steady_seconds() - start) * 1e6;
+    if (first) {
+      row.metrics["first_launch_us"] = (steady_seconds() - start) * 1e6;
+      StageTimer stages;
+      add_unfinished_work(device, Unfinished::everywhere, stages);
+      add_stages(stages, row);
+    }
     take_c(input);
     if (!verify(input, row)) break;
     poll_interrupt();

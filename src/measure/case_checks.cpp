@@ -41,9 +41,11 @@ std::string save_wrong(const CaseInput& input, const Problem& problem, const Den
 std::string fault_in_c(const CaseInput& input, ResultRow& row) {
   Verdict verdict = input.reference->check(input.operands->c, bound_of(input));
   if (input.b_is_drawn) {
-    const double allowed =
-        mean_error(*input.problem.a, input.problem.n, bound_of(input), input.update);
-    verdict.error_over_mean = verdict.error_frobenius == 0 ? 0 : verdict.error_frobenius / allowed;
+    if (!input.mean_error)
+      input.mean_error =
+          mean_error(*input.problem.a, input.problem.n, bound_of(input), input.update);
+    verdict.error_over_mean =
+        verdict.error_frobenius == 0 ? 0 : verdict.error_frobenius / *input.mean_error;
   }
   const double mean = row.verify ? std::max(row.verify->error_over_mean, verdict.error_over_mean)
                                  : verdict.error_over_mean;

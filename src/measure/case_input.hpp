@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -51,6 +52,10 @@ struct CaseInput {
   bool repeat_check = false;  // verify repeated launches and compare their bits
   std::span<const std::int64_t> calls_curve = {};  // numbers of calls to measure with preparation
   bool one_launch = false;  // alone on the device, between profiler brackets, instead of timing
+
+  // What all errors together may be (verify/bound.hpp), which verify computes once: it reads all of
+  // A.
+  mutable std::optional<double> mean_error = {};
 
   Scalars scalars() const { return {update.alpha, update.beta}; }
 };

@@ -10,9 +10,12 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "core/steady_seconds.hpp"
 #include "gpu/rates.hpp"
 #include "measure/case_checks.hpp"
+#include "measure/preparation.hpp"
 #include "measure/repeat.hpp"
 #include "measure/spot_checks.hpp"
 #include "process/interrupt.hpp"
@@ -83,6 +86,36 @@ struct Times {
   Timing hot, cold;
 };
 
+// What launches took that their own time does not explain. A kernel may prepare in one of them.
+class Stalls {
+ public:
+  void begin() { start_ = steady_seconds(); }
+  void end(int launches) { took_.push_back({(steady_seconds() - start_) * 1e6, launches}); }
+  void add(const Timing& timing) {
+    for (const double us : timing.samples_us)
+      took_.push_back({us * timing.launches_per_sample, timing.launches_per_sample});
+  }
+
+  // In milliseconds, where a launch takes `us`. Not counting what is too short to be a stall.
+  double beyond(double us) const {
+    constexpr double kHostUs = 50;  // to enqueue a launch and to wait for it
+    double ms = 0;
+    for (const Took& took : took_)
+      if (const double more = (took.us - took.launches * (2 * us + kHostUs)) / 1e3;
+          more > kLeastStallMs)
+        ms += more;
+    return ms;
+  }
+
+ private:
+  struct Took {
+    double us;
+    int launches;
+  };
+  double start_ = 0;
+  std::vector<Took> took_;
+};
+
 // Says in the row how far the GPU kept its clocks up.
 Timing take_steadily(Device& device, ResultRow& row, const std::function<Timing()>& sample) {
   SteadyTiming steady = sample_steadily(device, sample);
@@ -94,7 +127,7 @@ Timing take_steadily(Device& device, ResultRow& row, const std::function<Timing(
 // Throws WrongLaunch where a timed launch is found to be wrong. None where the C that the timed
 // launches left is, or that of a later launch.
 std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimits& limits,
-                                        const LaunchAt& launch, SpotChecks& checks,
+                                        const LaunchAt& launch_product, SpotChecks& checks,
                                         ResultRow& row) {
   // The first launches of a batch, launched once more, show what a launch in the middle of others
   // does. On the average so many of the samples are followed by some, and at least so many in all.
@@ -103,7 +136,14 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   constexpr double kLateUs = 20;   // several times what it takes to start a kernel
   Device& device = *input.device;
   const KernelInfo& info = input.choice->kernel->info();
-  const SamplerOptions sampler{.by_host_clock = info.ignores_stream};
+  SamplerOptions sampler{.by_host_clock = info.ignores_stream};
+  sampler.max_batch = std::min(sampler.max_batch, checks.most_launches());
+  int launches_so_far = 0;
+  const LaunchAt launch = [&](int at) {
+    ++launches_so_far;
+    launch_product(at);
+  };
+  Stalls stalls;
   // The checks after sampling must see what the timed launches wrote. So C is poisoned after any
   // recording, just before the first timed launch, and before every cold one: the flush that
   // follows leaves as little of C in the cache as the launch before it did.
@@ -143,19 +183,23 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     const double us = std::max(kLateUs, sampler.sample_us / most);
     restart();
     checks.before(count, false);
+    stalls.begin();
     const LaunchAt launch_late = [&](int at) {
       if (at == count - 1) write_late(us);
       launch(at);
     };
     launch_batch(device, launch_late, count, sampler);
     look(kLate);
+    stalls.end(2 * count);  // recorded and replayed
   };
   const auto launch_alone = [&] {  // not as a graph
     poison_c();
     checks.before(1, false);
+    stalls.begin();
     write_late(kLateUs);
     launch(0);
     look(kLate);
+    stalls.end(1);
   };
   bool poisoned = false, right = true;
   int checked = 0;
@@ -166,6 +210,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             if (poisoned) {
               restart();
             } else {
+              stalls.end(launches_so_far + launches);
               poison_c();
               device.unreserve_cache();
             }
@@ -196,6 +241,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   Times times;
   times.hot = take_steadily(device, row, [&] {
     poisoned = false;
+    launches_so_far = 0;
+    stalls.begin();
     return sample_hot(device, launch, limits, sampler, around_hot);
   });
   if (device.info().kind == DeviceKind::host) row.metrics["preemptions_per_s"] = preemptions.rate();
@@ -233,6 +280,10 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   times.cold = take_steadily(
       device, row, [&] { return sample_cold(device, launch, limits, sampler, around_cold); });
   if (!right) return std::nullopt;
+  stalls.add(times.hot);
+  stalls.add(times.cold);
+  const double beyond_ms = stalls.beyond(times.cold.median_us);
+  if (beyond_ms > kHiddenPreparationMs) row.metrics["launch_stalls_ms"] = beyond_ms;
   // The C that the timed launches left shows that one of them worked, not that each did.
   const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };
   const bool stays_right = launches_stay_right(device, info, input.operands->c,

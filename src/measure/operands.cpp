@@ -64,12 +64,16 @@ std::uint64_t checksum_of_b(const Operands& operands, Device& device) {
 }
 
 // Places the views of B, and returns all of its memory as one view. There are as many as a sample
-// has launches, or as find place in a small part of B. Where lines have no gap, views may begin
-// anywhere. Where rows have one, views are whole rows apart. Columns get room behind each.
-DenseView place_views(Operands& operands) {
-  constexpr std::size_t kFewest = 2, kMost = 256;
+// may have launches, or as find place in a small part of B or of the cache. Where lines have no
+// gap, views may begin anywhere. Where rows have one, views are whole rows apart. Columns get room
+// behind each.
+DenseView place_views(Operands& operands, const DeviceInfo& device) {
+  constexpr std::size_t kFewest = 16, kMost = 256;
   constexpr std::size_t kApart = 256;  // bytes; what plug-ins are promised of the address of B
-  constexpr std::size_t kShare = 64, kSmall = std::size_t{4} << 10;  // of B; bytes of any B
+  constexpr std::size_t kShare = 64;   // of B
+  constexpr std::size_t kSmallOnHost = std::size_t{4} << 10, kShareOfCache = 32;  // bytes; of L2
+  const std::size_t small =
+      device.kind == DeviceKind::host ? kSmallOnHost : device.l2_bytes / kShareOfCache;
   DenseView& b = operands.b;
   if (b.ld == 0) return b;  // columns of no row
   const std::size_t value_bytes = bytes_of(b.type);
@@ -77,7 +81,7 @@ DenseView place_views(Operands& operands) {
   const bool row_major = b.layout == Layout::row_major;
   const bool has_gaps = b.lines() > 1 && b.ld > b.line_length();
   const std::size_t room =
-      has_gaps && !row_major ? pitch / kShare : std::max(saturated_bytes(b) / kShare, kSmall);
+      has_gaps && !row_major ? pitch / kShare : std::max(saturated_bytes(b) / kShare, small);
   operands.view_step = has_gaps && row_major ? std::lcm(pitch, kApart) : kApart;
   operands.views = static_cast<int>(std::clamp(1 + room / operands.view_step, kFewest, kMost));
   const std::size_t bytes = (operands.views - 1) * operands.view_step;
@@ -191,7 +195,7 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   const std::int64_t over = a.rows % form.c_row_multiple;  // rows of C in the last multiple
   const std::int64_t tail_rows = over == 0 ? 0 : form.c_row_multiple - over;
   operands.tail_bytes = static_cast<std::size_t>(tail_rows * operands.c.ld) * bytes_of(c_type);
-  DenseView all_of_b = place_views(operands);
+  DenseView all_of_b = place_views(operands, device.info());
   const std::size_t c_bytes =
       saturated_bytes(operands.c) + operands.tail_bytes + 2 * operands.guard_bytes();
   // On the host, a given B is there twice while it is rounded.

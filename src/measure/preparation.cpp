@@ -58,24 +58,11 @@ bool another_thread_is_runnable() {
   return false;
 }
 
-// What a kernel began and did not wait for, on other streams and in other threads too, is part of
-// its preparation.
-void add_unfinished_work(Device& device, StageTimer& stages) {
-  constexpr double kMostSeconds = 1, kLookSeconds = 1e-3;
-  const bool on_host = device.info().kind == DeviceKind::host;
-  const double start = steady_seconds();
-  device.wait_idle();
-  // Otherwise these threads go on for some 20 ms.
-  const double least_ms = on_host ? kShortPreparationMs : kLeastStallMs;
-  const auto others_work = [&] {
-    const double before = processor_seconds();
-    std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
-    return processor_seconds() - before > kLookSeconds / 2 || another_thread_is_runnable();
-  };
-  while (on_host && !kThreadsSpin && others_work() && steady_seconds() - start < kMostSeconds) {
-  }
-  const double ms = (steady_seconds() - start) * 1e3;
-  if (ms > least_ms) stages.add("unfinished", ms);
+bool other_threads_work() {
+  constexpr double kLookSeconds = 1e-3;
+  const double before = processor_seconds();
+  std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
+  return processor_seconds() - before > kLookSeconds / 2 || another_thread_is_runnable();
 }
 
 // The plan of `made`, for an A that is prepared.
@@ -95,14 +82,14 @@ void bind(const CaseInput& input, Prepared& a, Preparation& made) {
   made.inspection_us = (steady_seconds() - start) * 1e6;
 }
 
-Preparation prepare(const CaseInput& input) {
+Preparation prepare(const CaseInput& input, Unfinished look) {
   Preparation made;
   const double start = processor_seconds();
   made.a = input.choice->kernel->prepare(input.problem.operand(), input.problem.options,
                                          *input.device, made.a_stages);
   bind(input, *made.a, made);
   made.processor_ms = (processor_seconds() - start) * 1e3;
-  add_unfinished_work(*input.device, made.stages);
+  add_unfinished_work(*input.device, look, made.stages);
   return made;
 }
 
@@ -111,7 +98,7 @@ Preparation prepare_shared(const CaseInput& input) {
   Preparation made;
   made.a_stages = input.prepared->stages;
   bind(input, *input.prepared->kernel_a, made);
-  add_unfinished_work(*input.device, made.stages);
+  add_unfinished_work(*input.device, Unfinished::everywhere, made.stages);
   return made;
 }
 
@@ -127,7 +114,8 @@ bool may_be_held_up(const Preparation& made) {
 // process, as kernels on a GPU do whose code is loaded.
 // `first_ms`: what the first took.
 Preparation fastest_preparation(const CaseInput& input, double& first_ms) {
-  Preparation fastest = input.prepared->kernel_a ? prepare_shared(input) : prepare(input);
+  Preparation fastest =
+      input.prepared->kernel_a ? prepare_shared(input) : prepare(input, Unfinished::everywhere);
   first_ms = fastest.ms();
   const PlanReport report = fastest.plan->report();
   if (!may_be_held_up(fastest) || (report.pick && report.pick->measured()) || input.one_launch)
@@ -135,7 +123,7 @@ Preparation fastest_preparation(const CaseInput& input, double& first_ms) {
   for (int i = 1; i < kShortPreparations; ++i) {
     if (report.device_bytes > input.device->free_bytes()) break;
     try {
-      Preparation next = prepare(input);
+      Preparation next = prepare(input, Unfinished::on_streams);
       const bool compares = fastest.a != nullptr && !input.choice->kernel->info().baseline &&
                             input.device->info().kind == DeviceKind::host;
       const bool more = compares && next.did_more_than(fastest);
@@ -167,6 +155,20 @@ std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
     row.metrics["first_prepare_ms"] = first_ms;
   if (made.inspection_us > 0) row.metrics["inspect_b_us"] = made.inspection_us;
   return std::move(made.plan);
+}
+
+void add_unfinished_work(Device& device, Unfinished look, StageTimer& stages) {
+  constexpr double kMostSeconds = 1;
+  const bool on_host = device.info().kind == DeviceKind::host;
+  const double start = steady_seconds();
+  device.wait_idle();
+  while (on_host && look == Unfinished::everywhere && !kThreadsSpin && other_threads_work() &&
+         steady_seconds() - start < kMostSeconds) {
+  }
+  // Threads of OpenMP that wait for work go on for some 20 ms.
+  const double least_ms = on_host ? kShortPreparationMs : kLeastStallMs;
+  const double ms = (steady_seconds() - start) * 1e3;
+  if (ms > least_ms) stages.add("unfinished", ms);
 }
 
 void add_stages(const StageTimer& stages, ResultRow& row) {

@@ -23,6 +23,11 @@ inline constexpr double kHiddenPreparationMs = 20;
 // preparation was repeated. Throws what preparing throws.
 std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row);
 
+// Waits, for at most 1 s, for what the kernel began and did not wait for: on streams, and on the
+// host in threads, which takes 1 ms at least. It is part of the preparation.
+enum class Unfinished { on_streams, everywhere };
+void add_unfinished_work(Device& device, Unfinished look, StageTimer& stages);
+
 void add_stages(const StageTimer& stages, ResultRow& row);
 
 }  // namespace spmmbench

@@ -16,6 +16,7 @@
 // This costs no launch any time: the changes are made between batches.
 
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -56,6 +57,11 @@ class SpotChecks {
 
   const DenseView& b(int launch) const { return views_[launch % views_.size()]; }
   int views() const { return static_cast<int>(views_.size()); }
+  // Of a batch. Of more, some would have the B of an earlier one, whose product a kernel could
+  // keep. (Where launches read C, each has another C to add to.)
+  int most_launches() const {
+    return constant_b_ || update_.beta != 0 ? std::numeric_limits<int>::max() : views();
+  }
 
   // Of a batch of so many launches. Without `write_now`, write_changes is called within the batch,
   // before its last launch.

@@ -74,6 +74,8 @@ void Warnings::add(const ResultRow& row) {
     slow_first_.note(first->second / 1e3, row);
   if (const auto it = row.metrics.find("first_prepare_ms"); it != row.metrics.end())
     slow_prepare_.note(it->second, row);
+  if (const auto it = row.metrics.find("launch_stalls_ms"); it != row.metrics.end() && !preempted)
+    stalls_.note(it->second, row);
   // Where other work took the processors, the cache need not be the reason.
   if (const double cold = (row.cold->median_us - timer_floor_us_) / hot.median_us;
       cold > kFarCold && !preempted)
@@ -141,6 +143,11 @@ std::vector<std::string> Warnings::lines() const {
         "held it up",
         slow_prepare_.rows, rows_, kHiddenPreparationUs / 1e3, slow_prepare_.worst,
         slow_prepare_.where));
+  if (stalls_.rows > 0)
+    lines.push_back(fmt::format(
+        "in {} of {} rows launches after the first took {:g} ms more than their number explains "
+        "(worst {:.0f} ms: {}). One of them seems to prepare, or other work on the host held it up",
+        stalls_.rows, rows_, kHiddenPreparationUs / 1e3, stalls_.worst, stalls_.where));
   if (slow_start_.rows > 0)
     lines.push_back(fmt::format(
         "the first sample of {} of {} rows took {:g} times the others or more (worst {:.1f}: {}). "

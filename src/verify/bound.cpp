@@ -51,6 +51,7 @@ ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementTyp
                                                 : std::numeric_limits<double>::infinity();
     }
   }
+  bound.to_nearest = sums == Accumulation::fp32_fma;
   // A product and a sum, each flushed to zero when subnormal.
   bound.underflow = 2 * smallest_normal(type);
   bound.sum_overflow = overflow_threshold(type);
@@ -85,7 +86,8 @@ double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound,
       if (std::isfinite(value)) norm += value * value;
     }
     const auto k = static_cast<double>(a.row_length(row));
-    const double relative = relative_growth(bound, k) + bound.output_unit;
+    const double relative =
+        relative_growth(bound, bound.to_nearest ? std::sqrt(k) : k) + bound.output_unit;
     const double absolute = k * bound.underflow + bound.scaling_absolute + bound.output_absolute;
     squares += relative * relative * norm * kMeanSquareOfB + absolute * absolute;
   }

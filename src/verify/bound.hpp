@@ -20,16 +20,19 @@ ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementTyp
 // What ||C - Cref||_F may be, for a B of `n` columns whose elements are drawn independently from
 // U(-1, 1). The root mean square of the error over all such B is at most
 //
-//   sqrt(sum over rows i of n * ((k_i unit + output_unit)^2 |a_i|^2 / 3 + (k_i underflow +
+//   sqrt(sum over rows i of n * ((r_i unit + output_unit)^2 |a_i|^2 / 3 + (k_i underflow +
 //   output_absolute)^2))
 //
-// whatever way each sum is rounded. For an element errs by at most `unit` times a partial sum for
-// each of its k_i nonzeros (error_bound.hpp has S there, the largest that a partial sum can be).
-// Any partial sum of independent products of mean zero has a mean square of at most that of the
-// whole, |a_i|^2 / 3. And a root mean square of a sum is at most the sum of root mean squares
-// (Minkowski). The result is kMeanMargin times this. By Markov's inequality a right kernel exceeds
-// it with a probability of at most 1/64, if all of its roundings were the worst that there are;
-// errors that point in different directions stay below 1 / kMeanMargin of it.
+// For an element errs by at most `unit` times a partial sum for each of its k_i nonzeros
+// (error_bound.hpp has S there, the largest that a partial sum can be). Any partial sum of
+// independent products of mean zero has a mean square of at most that of the whole, |a_i|^2 / 3.
+// Where sums are truncated, as by tensor cores, r_i is k_i, whatever way each of them is rounded: a
+// root mean square of a sum is at most the sum of root mean squares (Minkowski). Where they are
+// rounded to the nearest number, r_i is sqrt(k_i): an error then has mean zero whatever those
+// before it were, and mean squares add up. (That is a model: B's last bits are random, and so are
+// those that a rounding cuts off.) The result is kMeanMargin times this. By Markov's inequality a
+// right kernel exceeds it with a probability of at most 1/64. Its errors are in fact below 1 /
+// kMeanMargin of it, and vary little, being a sum over all elements.
 //
 // With scalars, a row of A is alpha times as long, and has another element, beta, which C's own
 // values meet. They are drawn likewise.

@@ -10,6 +10,7 @@ from installed import has_gpu
 FAULTS = os.environ.get("SPMMBENCH_FAULTS")
 # A launch takes some 50 us, so that a sample has several.
 SHORT_ROWS = "gen:uniform?rows=100&cols=4000&density=0.005"
+MANY_LAUNCHES = "gen:uniform?rows=40&cols=300&density=0.2"  # of which a sample has more than B has views
 ROWS_OF_300 = "gen:uniform?rows=60&cols=330&density=0.92"
 ROWS_OF_600 = "gen:uniform?rows=20&cols=640&density=0.95"
 ROWS_OF_20000 = "gen:uniform?rows=3&cols=21000&density=0.96"
@@ -75,6 +76,18 @@ class CheatsTest(Cheats):
         self.assertGreater(row["verify"]["error_over_mean"], 1)
         self.assertIn("all errors together are ", row["reason"])
         self.assert_wrong({"shorter_where_real": row})
+        rows = self.rows(ROWS_OF_600, "rounds_a_where_real", "none")
+        self.assertEqual(rows["none"]["status"], "ok", rows["none"]["reason"])
+        self.assertLess(rows["none"]["verify"]["error_over_mean"], 1 / 8)
+        self.assertLess(rows["rounds_a_where_real"]["verify"]["error_over_bound"], 1)
+        self.assert_wrong({"rounds_a_where_real": rows["rounds_a_where_real"]},
+                          {"rounds_a_where_real": "all errors together are "})
+
+    def test_who_keeps_a_product_for_each_b_gains_nothing(self):
+        rows = self.rows(MANY_LAUNCHES, "kept_by_hash", "none")
+        for kernel, row in rows.items():
+            self.assertEqual(row["status"], "ok", (kernel, row["reason"]))
+        self.assertGreater(rows["kept_by_hash"]["hot"]["median_us"], rows["none"]["hot"]["median_us"] / 2)
 
     def test_fp32_that_is_fp16_is_found_out(self):
         rows = self.rows(ROWS_OF_300, "rounds_a", "none")
@@ -93,6 +106,9 @@ class CheatsTest(Cheats):
             with self.subTest(kernel):
                 self.assertEqual(row["status"], "ok", row["reason"])
                 self.assertGreater(sum(row["stages_ms"].values()) - row["stages_ms"]["load"], 25)
+        rows = self.rows(SHORT_ROWS, "in_a_later_launch", "beside_the_first_launch")
+        self.assertGreater(rows["in_a_later_launch"]["metrics"]["launch_stalls_ms"], 25)
+        self.assertGreater(rows["beside_the_first_launch"]["stages_ms"]["unfinished"], 25)
         rows = self.rows(SHORT_ROWS, "while_inspecting", "none")
         self.assertGreater(rows["while_inspecting"]["hot"]["min_us"],
                            rows["while_inspecting"]["metrics"]["inspect_b_us"])
@@ -130,6 +146,7 @@ class GpuCheatsTest(Cheats):
             "in_a_stream_after": "error",
             "right_where_exact": "",
             "rounds_a": "",
+            "rounds_a_in_a_graph": "",
         }
         rows = self.rows(SHORT_ROWS, "none", *reasons)
         none = rows.pop("none")
@@ -155,19 +172,27 @@ class GpuCheatsTest(Cheats):
             self.assertEqual(row["status"], "ok", row["reason"])
             self.assertGreater(row["cold"]["median_us"], rows["none"]["cold"]["median_us"] * 0.9, kernel)
 
+    def test_rounding_that_the_bound_of_long_rows_hides_is_found_out(self):
+        rows = self.rows(ROWS_OF_600, "rounds_a_where_real", "rounds_a_in_a_graph", "none")
+        none = rows.pop("none")
+        self.assertEqual(none["status"], "ok", none["reason"])
+        self.assert_wrong(rows, dict.fromkeys(rows, "all errors together are "))
+
     def test_who_writes_to_a_or_far_behind_c_is_wrong(self):
         self.assert_wrong(self.rows(SHORT_ROWS, "clears_a"), {"clears_a": "A is not what it was"})
         self.assert_wrong(self.rows(ROWS_OF_300, "far_behind_c", n=64), {"far_behind_c": "outside of C"})
 
     def test_work_outside_of_launches_shows(self):
         rows = self.rows(SHORT_ROWS, "in_supports", "in_the_first_preparation", "in_the_second_preparation",
-                         "in_the_first_launch", "prepares_in_a_stream")
+                         "in_the_first_launch", "in_a_later_launch", "prepares_in_a_stream")
         for kernel, row in rows.items():
             self.assertEqual(row["status"], "ok", (kernel, row["reason"]))
         self.assertGreater(rows["in_supports"]["stages_ms"]["support"], 25)
         self.assertGreater(rows["in_the_first_preparation"]["metrics"]["first_prepare_ms"], 25)
         self.assertGreater(rows["prepares_in_a_stream"]["stages_ms"]["unfinished"], 25)
         self.assertGreater(rows["in_the_first_launch"]["metrics"]["first_launch_us"], 25_000)
+        self.assertGreater(rows["in_a_later_launch"]["metrics"]["launch_stalls_ms"], 25)
+        self.assertNotIn("launch_stalls_ms", rows["in_supports"]["metrics"])
 
 
 if __name__ == "__main__":

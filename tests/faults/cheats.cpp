@@ -19,6 +19,7 @@
 #include "planted.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
+#include "verify/reference.hpp"
 
 namespace spmmbench {
 namespace {
@@ -120,6 +121,21 @@ struct KeptForEveryAddress final : Cheat {
   }
 };
 
+// ... by all of its values.
+struct KeptByHash final : Cheat {
+  using Cheat::Cheat;
+  std::map<std::uint64_t, std::vector<char>> kept_;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    std::vector<char>& kept = kept_[checksum_on_host(b.data, b.bytes())];
+    if (!kept.empty()) {
+      std::memcpy(c.data, kept.data(), kept.size());
+      return;
+    }
+    multiply({a_, b, c});
+    kept = bytes_of_c(c);
+  }
+};
+
 // Only the B that it saw first counts.
 struct FirstAddressOnly final : Cheat {
   using Cheat::Cheat;
@@ -197,6 +213,30 @@ struct PreparesInAThread final : Cheat {
   }
 };
 
+// Prepares in one of many launches, none of which is timed alone.
+struct InALaterLaunch final : Cheat {
+  using Cheat::Cheat;
+  int launches_ = 0;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (launches_++ == kLaunchThatPrepares) work_for(2 * kWork);
+    multiply({a_, b, c});
+  }
+};
+
+// Prepares in a thread for which no launch waits.
+struct BesideTheFirstLaunch final : Cheat {
+  using Cheat::Cheat;
+  std::thread worker_;
+  ~BesideTheFirstLaunch() override {
+    if (worker_.joinable()) worker_.join();
+  }
+  BesideTheFirstLaunch(const BesideTheFirstLaunch&) = delete;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (!worker_.joinable()) worker_ = std::thread([] { work_for(4 * kWork); });
+    multiply({a_, b, c});
+  }
+};
+
 // Computes C when somebody reads it.
 struct OnFirstTouch final : Cheat {
   using Cheat::Cheat;
@@ -259,6 +299,16 @@ struct ShorterWhereReal final : Cheat {
   CsrMatrix shorter_;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
     multiply({shorter_, b, c});
+  }
+};
+
+// fp32 that is fp16, but where the values are those of the exact test.
+struct RoundsAWhereReal final : Cheat {
+  explicit RoundsAWhereReal(const CsrMatrix& a)
+      : Cheat(a), round_a_(looks_exact(a) ? Precision::fp32 : Precision::fp16) {}
+  Precision round_a_;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    multiply_rows({a_, b, c}, a_.rows, round_a_);
   }
 };
 
@@ -379,6 +429,10 @@ void add(const char* name, Elsewhere works = Elsewhere::nowhere,
   add<SameProbes>("cheat_same_probes");
   add<KeptForEveryB>("cheat_kept_for_every_b");
   add<KeptForEveryAddress>("cheat_kept_for_every_address");
+  add<KeptByHash>("cheat_kept_by_hash");
+  add<InALaterLaunch>("cheat_in_a_later_launch");
+  add<BesideTheFirstLaunch>("cheat_beside_the_first_launch");
+  add<RoundsAWhereReal>("cheat_rounds_a_where_real");
   add<FirstAddressOnly>("cheat_first_address_only");
   add<NotAgainAtOnce>("cheat_not_again_at_once");
   add<FewerRowsAtOnce>("cheat_fewer_rows_at_once");

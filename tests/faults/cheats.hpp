@@ -27,4 +27,7 @@ inline constexpr std::chrono::milliseconds kWork{30};
 // Where a kernel may work besides its plans.
 enum class Elsewhere { nowhere, in_supports, in_the_first_preparation, in_the_second_preparation };
 
+// After so many launches of a plan: the first is timed.
+inline constexpr int kLaunchThatPrepares = 4;
+
 }  // namespace spmmbench
