@@ -53,7 +53,9 @@ std::string fault_in_c(const CaseInput& input, ResultRow& row) {
     row.verify = verdict;
   row.verify->error_over_mean = mean;
   if (!verdict.ok) return describe(verdict);
-  if (verdict.error_over_mean > 1)
+  // Where the exact test has failed, it is the reason, and names an element.
+  const bool is_inexact = row.exact && !row.exact->passed && row.exact->not_made.empty();
+  if (verdict.error_over_mean > 1 && !is_inexact)
     return fmt::format("all errors together are {:.3g} x what rounding leaves",
                        verdict.error_over_mean);
   return {};

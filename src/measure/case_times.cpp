@@ -20,6 +20,7 @@
 #include "measure/spot_checks.hpp"
 #include "process/interrupt.hpp"
 #include "process/preemptions.hpp"
+#include "process/processor_seconds.hpp"
 #include "timing/quantiles.hpp"
 #include "timing/sampler.hpp"
 #include "timing/throttling.hpp"
@@ -96,14 +97,12 @@ class Stalls {
       took_.push_back({us * timing.launches_per_sample, timing.launches_per_sample});
   }
 
-  // In milliseconds, where a launch takes `us`. Not counting what is too short to be a stall.
-  double beyond(double us) const {
+  // The longest in milliseconds, where a launch takes `us`.
+  double longest(double us) const {
     constexpr double kHostUs = 50;  // to enqueue a launch and to wait for it
     double ms = 0;
     for (const Took& took : took_)
-      if (const double more = (took.us - took.launches * (2 * us + kHostUs)) / 1e3;
-          more > kLeastStallMs)
-        ms += more;
+      ms = std::max(ms, (took.us - took.launches * (2 * us + kHostUs)) / 1e3);
     return ms;
   }
 
@@ -133,7 +132,9 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   // does. On the average so many of the samples are followed by some, and at least so many in all.
   constexpr int kSamplesForACheck = 4, kFewestChecks = 8;
   constexpr int kLateBatches = 2;  // a launch that does not wait for the others shows in each
-  constexpr double kLateUs = 20;   // several times what it takes to start a kernel
+  // Of the threads of OpenMP, with a margin for the program's own.
+  constexpr double kMostProcessors = 1.25;
+  constexpr double kLateUs = 20;  // several times what it takes to start a kernel
   Device& device = *input.device;
   const KernelInfo& info = input.choice->kernel->info();
   SamplerOptions sampler{.by_host_clock = info.ignores_stream};
@@ -238,6 +239,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             right = right && verify(input, row);
           }};
   const Preemptions preemptions;
+  const ProcessorsUsed processors;
   Times times;
   times.hot = take_steadily(device, row, [&] {
     poisoned = false;
@@ -245,7 +247,11 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     stalls.begin();
     return sample_hot(device, launch, limits, sampler, around_hot);
   });
-  if (device.info().kind == DeviceKind::host) row.metrics["preemptions_per_s"] = preemptions.rate();
+  if (device.info().kind == DeviceKind::host) {
+    row.metrics["preemptions_per_s"] = preemptions.rate();
+    if (const double used = processors.mean(); used > kMostProcessors * device.info().sm_count)
+      row.metrics["processors_used"] = used;
+  }
   if (!right) return std::nullopt;
   const int batch = times.hot.launches_per_sample;
   for (int i = 0; batch > 1 && i < kLateBatches; ++i) launch_late_batch(batch);
@@ -282,8 +288,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   if (!right) return std::nullopt;
   stalls.add(times.hot);
   stalls.add(times.cold);
-  const double beyond_ms = stalls.beyond(times.cold.median_us);
-  if (beyond_ms > kHiddenPreparationMs) row.metrics["launch_stalls_ms"] = beyond_ms;
+  if (const double ms = stalls.longest(times.cold.median_us); ms > kHiddenPreparationMs)
+    row.metrics["launch_stall_ms"] = ms;
   // The C that the timed launches left shows that one of them worked, not that each did.
   const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };
   const bool stays_right = launches_stay_right(device, info, input.operands->c,

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
-#include "gpu/backend.hpp"
 #include "io/output.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
@@ -140,7 +140,15 @@ UpdateChain SpotChecks::chain_of(const Watched& watched, std::int64_t j) const {
 }
 
 void SpotChecks::before(int launches, bool write_now) {
-  restore();
+  std::vector<Piece> pieces;
+  const std::vector<Change> earlier = std::exchange(changes_, {});
+  add_pieces(earlier, &Change::was, pieces);
+  watch(launches, write_now);
+  if (write_now) add_pieces(changes_, &Change::now, pieces);
+  write(pieces);
+}
+
+void SpotChecks::watch(int launches, bool write_now) {
   watched_.clear();
   launches_ = launches;
   late_ = !write_now;
@@ -179,7 +187,6 @@ void SpotChecks::before(int launches, bool write_now) {
     note_changes(watched);
     if (update_.beta != 0) add_other_view(watched);
   }
-  if (write_now) write_changes();
 }
 
 // Other values for the elements of B that the nonzero meets. What is zero stays zero.
@@ -212,12 +219,22 @@ void SpotChecks::note_changes(Watched& watched) const {
     }
 }
 
-void SpotChecks::write(std::vector<unsigned char> Change::*bytes, double after_us) {
-  std::vector<Piece> pieces;
-  for (const Change& change : changes_)
+void SpotChecks::add_pieces(const std::vector<Change>& changes,
+                            std::vector<unsigned char> Change::*bytes,
+                            std::vector<Piece>& pieces) const {
+  for (const Change& change : changes)
     pieces.push_back(
         {static_cast<unsigned char*>(operands_.b.data) + change.first * bytes_of(operands_.b.type),
          change.*bytes});
+}
+
+void SpotChecks::write_changes(double after_us) {
+  std::vector<Piece> pieces;
+  add_pieces(changes_, &Change::now, pieces);
+  write(pieces, after_us);
+}
+
+void SpotChecks::write(std::span<const Piece> pieces, double after_us) {
   if (device_.info().kind == DeviceKind::cuda) return cuda_write(pieces, device_, after_us);
   for (const Piece& piece : pieces) std::ranges::copy(piece.bytes, piece.at);
 }
@@ -295,7 +312,9 @@ void SpotChecks::after(const char* what) {
 }
 
 void SpotChecks::restore() {
-  write(&Change::was);
+  std::vector<Piece> pieces;
+  add_pieces(changes_, &Change::was, pieces);
+  write(pieces);
   changes_.clear();
 }
 

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/backend.hpp"
 #include "measure/operands.hpp"
 #include "measure/update_chain.hpp"
 #include "spmmbench/device.hpp"
@@ -68,7 +69,7 @@ class SpotChecks {
   void before(int launches, bool write_now = true);
   // On a GPU the values change that many microseconds after what has been enqueued is done. A
   // launch that does not wait for this multiplies the B that was there before.
-  void write_changes(double after_us = 0) { write(&Change::now, after_us); }
+  void write_changes(double after_us = 0);
   // That batch. Throws WrongLaunch, which calls its last launch `what`.
   void after(const char* what = "a timed launch");
   void restore();  // B as it was made
@@ -110,7 +111,10 @@ class SpotChecks {
   }
   Change change_of(const Watched& watched);
   void note_changes(Watched& watched) const;  // in its elements of B
-  void write(std::vector<unsigned char> Change::*bytes, double after_us = 0);  // to B
+  void watch(int launches, bool write_now);
+  void add_pieces(const std::vector<Change>& changes, std::vector<unsigned char> Change::*bytes,
+                  std::vector<Piece>& pieces) const;
+  void write(std::span<const Piece> pieces, double after_us = 0);  // to B, in this order
   // The elements of C of all that is watched, one after the other.
   std::vector<double> read_c();
   const void* place_in_c(const Watched& watched) const;

@@ -74,7 +74,9 @@ void Warnings::add(const ResultRow& row) {
     slow_first_.note(first->second / 1e3, row);
   if (const auto it = row.metrics.find("first_prepare_ms"); it != row.metrics.end())
     slow_prepare_.note(it->second, row);
-  if (const auto it = row.metrics.find("launch_stalls_ms"); it != row.metrics.end() && !preempted)
+  if (const auto it = row.metrics.find("processors_used"); it != row.metrics.end())
+    processors_.note(it->second, row);
+  if (const auto it = row.metrics.find("launch_stall_ms"); it != row.metrics.end() && !preempted)
     stalls_.note(it->second, row);
   // Where other work took the processors, the cache need not be the reason.
   if (const double cold = (row.cold->median_us - timer_floor_us_) / hot.median_us;
@@ -143,10 +145,15 @@ std::vector<std::string> Warnings::lines() const {
         "held it up",
         slow_prepare_.rows, rows_, kHiddenPreparationUs / 1e3, slow_prepare_.worst,
         slow_prepare_.where));
+  if (processors_.rows > 0)
+    lines.push_back(fmt::format(
+        "{} of {} rows used more processors than OpenMP has threads (worst {:.1f}: {}), so they do "
+        "not compare with the others. taskset gives all rows the same processors",
+        processors_.rows, rows_, processors_.worst, processors_.where));
   if (stalls_.rows > 0)
     lines.push_back(fmt::format(
-        "in {} of {} rows launches after the first took {:g} ms more than their number explains "
-        "(worst {:.0f} ms: {}). One of them seems to prepare, or other work on the host held it up",
+        "in {} of {} rows a launch after the first took {:g} ms more than the others (worst {:.0f} "
+        "ms: {}). It seems to prepare, or other work on the host held it up",
         stalls_.rows, rows_, kHiddenPreparationUs / 1e3, stalls_.worst, stalls_.where));
   if (slow_start_.rows > 0)
     lines.push_back(fmt::format(

@@ -133,6 +133,23 @@ TEST(Warnings, AFirstPreparationThatTookMuchLongerIsCounted) {
       << warnings.lines()[0];
 }
 
+TEST(Warnings, ALaterLaunchThatPreparesAndTooManyThreadsAreCounted) {
+  const auto lines_of = [](const char* metric, double value) {
+    ResultRow row = row_of("rsh", "fp16", 100);
+    row.cold = row.hot = summarise(std::vector<double>(6, 5000), 1);
+    row.metrics = {{metric, value}};
+    Warnings warnings(0.01, 0);
+    warnings.add(row);
+    return warnings.lines();
+  };
+  ASSERT_EQ(lines_of("launch_stall_ms", 62).size(), 1U);
+  EXPECT_TRUE(lines_of("launch_stall_ms", 62)[0].starts_with(
+      "in 1 of 1 rows a launch after the first took 20 ms more than the others (worst 62 ms"));
+  ASSERT_EQ(lines_of("processors_used", 3.9).size(), 1U);
+  EXPECT_TRUE(lines_of("processors_used", 3.9)[0].starts_with(
+      "1 of 1 rows used more processors than OpenMP has threads (worst 3.9"));
+}
+
 TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {
   const auto warning_of = [](std::vector<double> samples_us) {
     ResultRow row = row_of("rsh", "fp16", 100);
