@@ -51,9 +51,8 @@ struct Piece {
 void cuda_write(std::span<const Piece> pieces, Device& device, double after_us = 0);
 
 // What lies in a device's memory at at most 16 places, kPieceBytes from each on, one behind the
-// other. It is read at once when what has been enqueued is done. `scratch` has room for it there.
-std::vector<unsigned char> cuda_read(std::span<const unsigned char* const> places,
-                                     const Buffer& scratch, Device& device);
+// other. It is read at once when what has been enqueued is done.
+std::vector<unsigned char> cuda_read(std::span<const unsigned char* const> places, Device& device);
 
 // Records `count` launches as a CUDA graph. The function that is returned launches the first of
 // them, as many as it is told, and returns the time between the events around them, in

@@ -35,8 +35,7 @@ void cuda_write(std::span<const Piece>, Device&, double) {
   throw DeviceError("built without CUDA", false);
 }
 
-std::vector<unsigned char> cuda_read(std::span<const unsigned char* const>, const Buffer&,
-                                     Device&) {
+std::vector<unsigned char> cuda_read(std::span<const unsigned char* const>, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 

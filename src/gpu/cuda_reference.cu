@@ -169,6 +169,21 @@ __global__ void __launch_bounds__(kCompareThreads)
   if (lane == 0) findings[warp] = join(findings[warp], found);
 }
 
+__global__ void __launch_bounds__(kThreads) start_kernel(Finding* findings, int count) {
+  const int at = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  if (at < count) findings[at] = kNothing;
+}
+
+// One warp leaves what all of them show in the first.
+__global__ void __launch_bounds__(32) join_kernel(Finding* findings, int count) {
+  Finding found = kNothing;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += 32) found = join(found, findings[i]);
+  for (int distance = 16; distance > 0; distance /= 2)
+    found = join(found, shuffle_down(found, distance));
+  __syncwarp();
+  if (threadIdx.x == 0) findings[0] = found;
+}
+
 using Word = unsigned long long;  // atomicAdd takes no std::uint64_t
 
 // Adds the checksum of the words to `sum`, in an order that does not matter.
@@ -213,8 +228,10 @@ class CudaReference final : public ReferenceChecker {
 
   template <class Judge>
   Verdict compare(const DenseView& c, const Judge& judge_element) {
-    std::vector<Finding> findings(std::int64_t{blocks_} * kWarps, kNothing);
-    const Buffer on_device = device_.upload(findings);
+    const int count = blocks_ * kWarps;
+    const Buffer on_device = device_.allocate(count * sizeof(Finding));
+    start_kernel<<<blocks_, kThreads, 0, stream()>>>(on_device.as<Finding>(), count);
+    SPMMBENCH_CUDA_LAUNCHED();
     if (b_.cols > 0) {
       if (sums_.data() == nullptr) allocate_band();
       for (std::int64_t first = 0; first < rows_; first += band_rows_) {
@@ -227,8 +244,11 @@ class CudaReference final : public ReferenceChecker {
         SPMMBENCH_CUDA_LAUNCHED();
       }
     }
-    device_.download(findings.data(), on_device.data(), on_device.bytes());
-    return verdict_of(findings);
+    join_kernel<<<1, 32, 0, stream()>>>(on_device.as<Finding>(), count);
+    SPMMBENCH_CUDA_LAUNCHED();
+    Finding all = kNothing;
+    device_.download(&all, on_device.data(), sizeof all);
+    return verdict_of(all);
   }
 
   cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
@@ -260,9 +280,7 @@ class CudaReference final : public ReferenceChecker {
     computed_ = first;
   }
 
-  static Verdict verdict_of(const std::vector<Finding>& findings) {
-    Finding all = kNothing;
-    for (const Finding& finding : findings) all = join(all, finding);
+  static Verdict verdict_of(const Finding& all) {
     Verdict verdict;
     verdict.error_over_bound = std::max(all.ratio, 0.0);
     verdict.ok = verdict.error_over_bound <= 1.0;

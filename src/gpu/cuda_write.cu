@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cuda/std/chrono>
+#include <memory>
+#include <vector>
 
 #include "gpu/backend.hpp"
 #include "gpu/cuda_check.hpp"
@@ -59,6 +61,14 @@ __global__ void __launch_bounds__(kPieceBytes)
   to[blockIdx.x * kPieceBytes + threadIdx.x] = places.at[blockIdx.x][threadIdx.x];
 }
 
+// Memory of the host to which a kernel writes.
+std::shared_ptr<unsigned char> host_memory(std::size_t bytes) {
+  void* made = nullptr;
+  SPMMBENCH_CUDA(cudaHostAlloc(&made, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
+  return {static_cast<unsigned char*>(made),
+          [](unsigned char* memory) { SPMMBENCH_CUDA_NOEXCEPT(cudaFreeHost(memory)); }};
+}
+
 }  // namespace
 
 void cuda_write(std::span<const Piece> pieces, Device& device, double after_us) {
@@ -79,17 +89,18 @@ void cuda_write(std::span<const Piece> pieces, Device& device, double after_us) 
   }
 }
 
-std::vector<unsigned char> cuda_read(std::span<const unsigned char* const> places,
-                                     const Buffer& scratch, Device& device) {
+std::vector<unsigned char> cuda_read(std::span<const unsigned char* const> places, Device& device) {
   std::vector<unsigned char> bytes(places.size() * kPieceBytes);
   if (places.empty()) return bytes;
+  thread_local const std::shared_ptr<unsigned char> scratch = host_memory(kPieces * kPieceBytes);
   Places launched;
   std::ranges::copy(places, launched.at.begin());
   read_pieces_kernel<<<static_cast<unsigned>(places.size()), kPieceBytes, 0,
-                       static_cast<cudaStream_t>(device.stream().handle)>>>(
-      launched, scratch.as<unsigned char>());
+                       static_cast<cudaStream_t>(device.stream().handle)>>>(launched,
+                                                                            scratch.get());
   SPMMBENCH_CUDA_LAUNCHED();
-  device.download(bytes.data(), scratch.data(), bytes.size());
+  device.synchronize();
+  std::copy_n(scratch.get(), bytes.size(), bytes.begin());
   return bytes;
 }
 

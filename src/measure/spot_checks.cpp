@@ -54,8 +54,6 @@ SpotChecks::SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids
       update_(update) {
   const int most = constant_b ? 1 : update.beta != 0 ? 2 : operands.views;
   for (int i = 0; i < std::min(most, operands.views); ++i) views_.push_back(operands.b_view(i));
-  if (device.info().kind == DeviceKind::cuda)
-    scratch_ = device.allocate(kWatchedRows * kPieceBytes);
 }
 
 // The element of B's memory that is element (k, j) of a view.
@@ -254,7 +252,7 @@ std::vector<double> SpotChecks::read_c() {
     std::vector<const unsigned char*> places;
     for (const Watched& watched : watched_)
       places.push_back(static_cast<const unsigned char*>(place_in_c(watched)));
-    bytes = cuda_read(places, scratch_, device_);
+    bytes = cuda_read(places, device_);
   } else {
     for (std::size_t i = 0; i < watched_.size(); ++i)
       if (!read_through_system(place_in_c(watched_[i]), bytes.data() + i * kPieceBytes,

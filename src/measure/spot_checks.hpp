@@ -135,7 +135,6 @@ class SpotChecks {
   bool late_ = false;                // B changes before the last of them
   const DenseView* last_ = nullptr;  // the B of the last launch of the batch
   std::vector<Change> changes_;
-  Buffer scratch_;  // on a GPU, for read_c
   std::int64_t compared_ = 0, nearer_to_old_ = 0;
 };
 

@@ -45,15 +45,17 @@ int batch_for(double each_us, const SamplerOptions& options) {
 
 Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& limits,
                   const SamplerOptions& options, const AroundSample& around, const Clock& clock) {
-  double warm_us = 0, last_us = 0;
-  for (int i = 0; i < 2 || (warm_us < options.warmup_us && i < options.max_batch); ++i) {
-    last_us = time_us(device, launch, 1, options);
-    warm_us += last_us;
-  }
   // The time of a single launch includes the overhead of events, so the size of a batch is chosen
   // by the time of a small one.
-  const double each_us =
-      last_us < options.sample_us ? time_us(device, launch, 8, options) / 8 : last_us;
+  constexpr int kAtATime = 8, kMostWarmups = 256;
+  double warm_us = 0, each_us = 0;
+  for (int i = 0; i < 2 || (warm_us < options.warmup_us && i < kMostWarmups);) {
+    const int count = i >= 2 && each_us < options.sample_us ? kAtATime : 1;
+    const double us = time_us(device, launch, count, options);
+    warm_us += us;
+    each_us = us / count;
+    i += count;
+  }
   int batch = batch_for(each_us, options);
   for (;;) {
     const Batch recorded = record(device, launch, batch, options);
