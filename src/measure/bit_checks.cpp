@@ -42,7 +42,7 @@ BitCheck check_bits(const CaseInput& input, Plan& plan) {
         *order, kernel, problem.precision, a,
         [&](std::int64_t k) { return input.operands->value_of_b(place(b, k, column)); },
         a.scale * b.scale);
-    std::uint32_t raw = 0;
+    std::uint64_t raw = 0;  // an element of any type
     input.device->download(
         &raw,
         static_cast<const unsigned char*>(c.data) + place(c, row_of_c, column) * bytes_of(c.type),
