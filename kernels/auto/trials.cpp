@@ -155,8 +155,8 @@ BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const Cache
   double leader_us = 0, least = std::numeric_limits<double>::infinity();
   const auto measure = [&](std::size_t i) -> std::optional<double> {
     if (tried == limits_.most || outdone.contains(trials[i].name) ||
-        (fastest.plan &&
-         !worth_trying(candidates[0].estimate, candidates[i].estimate, leader_us, limits_.calls)))
+        (fastest.plan && !worth_trying(candidates[0].estimate, candidates[i].estimate, leader_us,
+                                       limits_.calls, shape.n)))
       return std::nullopt;
     TrialTimer within(spent);
     const auto choice = supported(candidates[i], a_, shape, device_.info(), refusal);

@@ -63,12 +63,13 @@ bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t call
   return cost_us(other.us, spent_ms, calls) < kMayTake * best.us;
 }
 
-bool worth_trying(const Estimate& best, const Estimate& other, double least_us,
-                  std::int64_t calls) {
+bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls,
+                  std::int64_t n) {
   if (calls > 0)
     return cost_us(other.us, other.prepare_ms + measure_ms(other.us), calls) < least_us;
   const double spent_ms = other.prepare_ms + measure_ms(other.us);
-  return cost_us(other.us / kMayTakeLess, spent_ms, kSettledCalls) < std::max(best.us, least_us);
+  const double least_other_us = other.us / (n < kWideColumns ? kMayTakeLess : kWideMayTakeLess);
+  return cost_us(least_other_us, spent_ms, kSettledCalls) < std::max(best.us, least_us);
 }
 
 Tuned tune(const std::vector<Trial>& trials,

@@ -14,8 +14,10 @@
 namespace spmmbench {
 
 inline constexpr int kMostTrials = 8;  // of `auto`, unless it is told another number
-// A kernel may take so many times less than predicted (docs/decisions/selection-trials.md).
-inline constexpr double kMayTakeLess = 1.4;
+// A kernel may take so many times less than predicted, and so many with kWideColumns columns of B
+// or more (docs/decisions/selection-trials.md).
+inline constexpr double kMayTakeLess = 1.4, kWideMayTakeLess = 1.3;
+inline constexpr std::int64_t kWideColumns = 64;
 // Within so many calls trying a kernel has to pay where preparation does not count otherwise.
 inline constexpr std::int64_t kSettledCalls = 20'000;
 
@@ -34,10 +36,11 @@ struct Trial {
 bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls);
 
 // Whether to prepare and measure `other`, when the fastest time measured is `least_us`. Without
-// calls: if it could, taking kMayTakeLess times less than predicted, save what trying it costs
-// within kSettledCalls, compared to `best`, the best prediction, or to that time. With calls: only
-// if it should save more than trying it costs.
-bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls);
+// calls: if it could, taking as much less than predicted as kernels may with `n` columns of B, save
+// what trying it costs within kSettledCalls, compared to `best`, the best prediction, or to that
+// time. With calls: only if it should save more than trying it costs.
+bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls,
+                  std::int64_t n);
 
 struct Tuned {
   std::size_t picked = 0;

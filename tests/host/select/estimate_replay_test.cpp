@@ -72,8 +72,8 @@ TEST(Selection, ItsTrialsFindTheFastestOfTheRecordedCases) {
     int left = kTrials;
     for (const Candidate& candidate : all) {
       const bool first = left == kTrials;
-      if (left == 0 ||
-          (!first && !worth_trying(all.front().estimate, candidate.estimate, fastest, 0)))
+      if (left == 0 || (!first && !worth_trying(all.front().estimate, candidate.estimate, fastest,
+                                                0, one.shape.n)))
         continue;
       fastest = std::min(fastest, us_of(one, candidate.spec));
       --left;

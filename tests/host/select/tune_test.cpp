@@ -167,34 +167,35 @@ TEST_F(Remembering, ATrialThatIsNotWorthItIsLeftOut) {
 
 TEST(Tune, WithCallsATrialMustBeExpectedToSaveMoreThanItCosts) {
   const Estimate best{7.9, 1}, quick{8, 6};  // 6.4 ms with its measurement
-  EXPECT_FALSE(worth_trying(best, quick, 10, 1'000)) << "2 us in 1,000 calls are 2 ms";
-  EXPECT_TRUE(worth_trying(best, quick, 10, 10'000));
+  EXPECT_FALSE(worth_trying(best, quick, 10, 1'000, 8)) << "2 us in 1,000 calls are 2 ms";
+  EXPECT_TRUE(worth_trying(best, quick, 10, 10'000, 8));
   EXPECT_FALSE(worth_tuning(best, quick, 1'000));
   EXPECT_FALSE(worth_tuning(best, quick, 9'000)) << "`best` would have to be measured as well";
   EXPECT_TRUE(worth_tuning(best, quick, 100'000)) << "`best` may take 8.7 us";
   const Estimate lengthy{10'000, 0};
-  EXPECT_FALSE(worth_trying(best, lengthy, 10'500, 100)) << "six launches take 60 ms, for 50";
+  EXPECT_FALSE(worth_trying(best, lengthy, 10'500, 100, 8)) << "six launches take 60 ms, for 50";
 }
 
 TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
   const Estimate best{10, 1};
-  EXPECT_TRUE(worth_trying(best, {13, 0}, 10, 0));
-  EXPECT_FALSE(worth_trying(best, {15, 0}, 10, 0));
-  EXPECT_FALSE(worth_trying(best, {15, 0}, 5, 0));
-  EXPECT_TRUE(worth_trying(best, {13, 0}, 5, 0))
+  EXPECT_TRUE(worth_trying(best, {13, 0}, 10, 0, 8));
+  EXPECT_FALSE(worth_trying(best, {15, 0}, 10, 0, 8));
+  EXPECT_FALSE(worth_trying(best, {13.5, 0}, 10, 0, 128)) << "wide ones are predicted better";
+  EXPECT_FALSE(worth_trying(best, {15, 0}, 5, 0, 8));
+  EXPECT_TRUE(worth_trying(best, {13, 0}, 5, 0, 8))
       << "where the best is faster than predicted, no fewer are tried";
 }
 
 TEST(Tune, WithoutCallsATrialHasToPayWithinManyCallsShouldItBeFasterThanPredicted) {
   const Estimate best{10, 1};  // 8 us may take 5.7, which saves 86 ms in 20,000 calls
-  EXPECT_TRUE(worth_trying(best, {8, 80}, 10, 0));
-  EXPECT_FALSE(worth_trying(best, {8, 90}, 10, 0));
+  EXPECT_TRUE(worth_trying(best, {8, 80}, 10, 0, 8));
+  EXPECT_FALSE(worth_trying(best, {8, 90}, 10, 0, 8));
 }
 
 TEST(Tune, WhereTheFastestTakesLongerThanPredictedOthersAreTried) {
   const Estimate best{10, 1}, far{20, 1};
-  EXPECT_FALSE(worth_trying(best, far, 14, 0));
-  EXPECT_TRUE(worth_trying(best, far, 15, 0)) << "20 us are predicted, perhaps it takes 14";
+  EXPECT_FALSE(worth_trying(best, far, 14, 0, 8));
+  EXPECT_TRUE(worth_trying(best, far, 15, 0, 8)) << "20 us are predicted, perhaps it takes 14";
 }
 
 TEST_F(Remembering, WhatWasSpentIsSpent) {
