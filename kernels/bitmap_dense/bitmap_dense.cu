@@ -14,9 +14,11 @@
 
 #include "bitmap_dense/bytes.hpp"
 #include "bitmap_dense/device.cuh"
+#include "bitmap_dense/device_build.hpp"
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
 #include "common/panel_schedule.hpp"
+#include "common/resident_csr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
 #include "ptx/sm90a.cuh"
@@ -139,9 +141,9 @@ class BitmapDensePlan final : public Plan {
   void load(const Problem& problem, Device& device, StageTimer& stages) {
     const PanelTiling& tiling = variant_.tiling;
     const std::int64_t steps = BitmapPanels::panel_steps(problem.k());
+    const ResidentCsr a(problem, device, stages);
     PanelSchedule schedule;
-    Queues queues;
-    std::vector<BitmapPanels::Segment> first_segments;
+    bitmap::DeviceQueues queues;
     {
       const auto timed = stages.scope("build");
       schedule = make_panel_schedule(tiling, BitmapPanels::panels(problem.m()), steps, problem.n,
@@ -149,21 +151,24 @@ class BitmapDensePlan final : public Plan {
       std::vector<BitmapPanels::Range> ranges;
       for (const auto& range : schedule.ranges)
         ranges.push_back({range.panel, range.first_step, range.steps});
-      queues = Queues::build(*problem.a, variant_.type, ranges);
-      for (int block = 0; block < schedule.blocks(); ++block) {
-        const int first = schedule.pieces[schedule.piece_ptr[block]].first_range;
-        for (int warp = 0; warp < tiling.warps; ++warp)
-          first_segments.push_back(queues.segments[first + warp]);
-      }
+      queues = bitmap::build_queues<Queues>(a.view(), ranges, device);
+      std::vector<std::int32_t> first_ranges;
+      for (int block = 0; block < schedule.blocks(); ++block)
+        first_ranges.push_back(schedule.pieces[schedule.piece_ptr[block]].first_range);
+      first_segments_ = bitmap::copy_segments(queues, first_ranges, tiling.warps, device);
     }
+    const FormatStats stats =
+        Queues::stats_of(problem.m(), problem.k(), problem.nnz(),
+                         {.segments = queues.segment_count,
+                          .blocks = queues.block_count,
+                          .stored = 2 * BitmapPanels::kLanes * queues.levels});
+    segments_ = std::move(queues.segments);
+    queue_blocks_ = std::move(queues.blocks);
+    words_ = std::move(queues.words);
     blocks_ = schedule.blocks();
     const auto timed = stages.scope("upload");
     pieces_ = device.upload(schedule.pieces);
     piece_ptr_ = device.upload(schedule.piece_ptr);
-    segments_ = device.upload(queues.segments);
-    first_segments_ = device.upload(first_segments);
-    queue_blocks_ = device.upload(queues.blocks);
-    words_ = device.upload(queues.words);
     partial_ = device.allocate(schedule.tiles * std::size_t{32} * variant_.partial_vectors *
                                sizeof(float4));
     arrivals_ = device.allocate(schedule.tiles * sizeof(unsigned));
@@ -176,7 +181,7 @@ class BitmapDensePlan final : public Plan {
                   .blocks = queue_blocks_.as<char>(),
                   .words = words_.as<std::uint32_t>(),
                   .workspace = {partial_.as<float>(), arrivals_.as<unsigned>()}};
-    describe(problem, queues.stats(), schedule);
+    describe(problem, stats, schedule);
   }
 
   void describe(const Problem& problem, const FormatStats& format, const PanelSchedule& schedule) {
@@ -235,7 +240,8 @@ class BitmapDense final : public Kernel {
         panel_schedule_size(tiling, panels, steps, problem.n, device.sm_count);
     return Support::yes(blocks * sizeof(ValueQueues::Block) + 2 * values +
                         size.pieces * sizeof(PanelPiece) +
-                        size.tiles * std::size_t{32} * variant.partial_vectors * sizeof(float4));
+                        size.tiles * std::size_t{32} * variant.partial_vectors * sizeof(float4) +
+                        resident_bytes(problem));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
@@ -254,6 +260,7 @@ class BitmapDense final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
+      .prepares_on_device = true,
       .options = {kMinFill, kStored},
   };
 };

@@ -29,7 +29,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "bitmap_dense",
                                      {"positions", "10^6 an SM", positions},
                                      {"bitmap_spill", "us", bitmap_spill}},
                               .prepare_ms = prepare_amounts::of_csr(),
-                              .factors = bitmap_dense::factors()});
+                              .factors = bitmap_dense::factors(),
+                              .on_device = true});
 
 }  // namespace
 }  // namespace spmmbench::bitmap_dense

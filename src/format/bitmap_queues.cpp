@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
+#include "format/bitmap_bits.hpp"
 #include "format/nonzeros.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -17,14 +18,6 @@ using Panels = BitmapPanels;
 constexpr int kLanes = Panels::kLanes;
 constexpr int kLanePositions = Panels::kLanePositions;
 
-// Where element (row, col) of a step lies.
-struct Place {
-  int lane, position;
-};
-Place place_of(int row, int col) {
-  const int fragment = col / 16, reg = row / 8 + 2 * (col % 16 / 8);
-  return {row % 8 * 4 + col % 8 / 2, 2 * (4 * fragment + reg) + col % 2};
-}
 struct Cell {
   int row, col;
 };
@@ -53,7 +46,8 @@ Entries gather(const CsrMatrix& matrix, ElementType type, const Panels::Range& r
     const auto end = matrix.col_idx.begin() + matrix.row_ptr[row + 1];
     for (auto at = std::lower_bound(begin, end, first_col); at != end && *at < last_col; ++at) {
       const auto col = static_cast<int>(*at - first_col);
-      const Place place = place_of(static_cast<int>(row - first_row), col % kStepCols);
+      const bitmap_bits::Place place =
+          bitmap_bits::place_of(static_cast<int>(row - first_row), col % kStepCols);
       const std::size_t word = std::size_t(col / kStepCols) * kLanes + place.lane;
       out.present[word] |= 1U << place.position;
       out.values[word * kLanePositions + place.position] =
@@ -61,38 +55,6 @@ Entries gather(const CsrMatrix& matrix, ElementType type, const Panels::Range& r
     }
   }
   return out;
-}
-
-// The bits of what is stored of a lane's step, `missing` words more than it must have.
-std::uint16_t bits_of_pairs(std::uint32_t present, int missing) {
-  std::uint16_t bits = 0;
-  for (int reg = 0; reg < Panels::kStepRegisters; ++reg) {
-    const bool stored = (present >> 2 * reg & 3U) != 0;
-    bits |= static_cast<std::uint16_t>(stored ? 1U << reg : 0);
-  }
-  for (unsigned bit = 1; missing > 0; bit <<= 1)
-    if ((bits & bit) == 0) {
-      bits |= static_cast<std::uint16_t>(bit);
-      --missing;
-    }
-  return bits;
-}
-std::uint32_t bits_of_values(std::uint32_t present, int missing) {
-  const int wanted = ValueQueues::words_of(present) + missing;
-  for (std::uint32_t bit = 1; ValueQueues::words_of(present) < wanted; bit <<= 1) present |= bit;
-  // The kernel takes the values of two registers at a time, and four of them from two whole words.
-  // A zero before them completes a word, so it takes no room: without it the last one is half full.
-  for (int first = 0; first < kLanePositions; first += 8) {
-    const std::uint32_t half = present >> first & 15U;
-    const bool last_are_four = (present >> first & 0xF0U) == 0xF0U;
-    if (last_are_four && std::popcount(half) % 2 != 0) present |= (half + 1) << first;
-  }
-  return present;
-}
-template <class Queues>
-typename Queues::Bits stored_bits(std::uint32_t present, int missing = 0) {
-  if constexpr (Queues::kPairs) return bits_of_pairs(present, missing);
-  else return bits_of_values(present, missing);
 }
 
 // Which lane reads which queue, and how far each queue is consumed.
@@ -151,7 +113,7 @@ struct QueueFiller {
     for (int step = first; step < last; ++step)
       for (int lane = 0; lane < kLanes; ++lane)
         demand[lane] +=
-            Queues::words_of(stored_bits<Queues>(entries.present[step * kLanes + lane]));
+            Queues::words_of(bitmap_bits::stored<Queues>(entries.present[step * kLanes + lane]));
     return readers.hand_over(demand);
   }
 
@@ -159,7 +121,7 @@ struct QueueFiller {
   int store_step(int step, int in_block, Block& block) {
     std::array<typename Queues::Bits, kLanes> bits;
     for (int lane = 0; lane < kLanes; ++lane) {
-      bits[lane] = stored_bits<Queues>(entries.present[step * kLanes + lane]);
+      bits[lane] = bitmap_bits::stored<Queues>(entries.present[step * kLanes + lane]);
       most = std::max(most, readers.level[readers.queue[lane]] + Queues::words_read(bits[lane]));
     }
     words.resize(std::size_t(most) * kLanes);
@@ -169,7 +131,7 @@ struct QueueFiller {
       const int queue = readers.queue[lane];
       int& level = readers.level[queue];
       const int missing = most - Queues::kMaxLag - level - Queues::words_of(bits[lane]);
-      if (missing > 0) bits[lane] = stored_bits<Queues>(entries.present[at], missing);
+      if (missing > 0) bits[lane] = bitmap_bits::stored<Queues>(entries.present[at], missing);
       Queues::for_each_half(bits[lane], [&](int position, int half) {
         if (half == 0) ++level;
         words[std::size_t(level - 1) * kLanes + queue] |=
@@ -204,37 +166,8 @@ std::vector<std::uint32_t> fill_queues(const Entries& entries, int steps,
   return std::move(filler.words);
 }
 
-std::int64_t blocks_of(std::int32_t steps) {
-  return (steps + Panels::kBlockSteps - 1) / Panels::kBlockSteps;
-}
-
 template <class Queues>
 constexpr const char* kName = Queues::kPairs ? "bitmap_queues" : "bitmap_values";
-
-struct Sizes {
-  std::int64_t rows, cols, nnz;
-};
-
-template <class Queues>
-FormatStats count_stats(const Sizes& matrix, std::int64_t segments, std::int64_t blocks,
-                        std::int64_t stored) {
-  FormatStats out;
-  out.name = kName<Queues>;
-  out.stored = stored;
-  out.index_bytes = blocks * std::int64_t{sizeof(typename Queues::Block)} +
-                    segments * std::int64_t{sizeof(Panels::Segment)};
-  out.bytes = out.index_bytes + stored * std::int64_t{sizeof(std::uint16_t)};
-  out.tiles = blocks * Panels::kBlockSteps;
-  out.windows = Panels::panels(matrix.rows);
-  if (out.tiles == 0) return out;
-  const auto entries = static_cast<double>(matrix.nnz), tiles = static_cast<double>(out.tiles);
-  out.fill = entries / (tiles * Panels::kStepPositions);
-  out.nnz_per_tile = entries / tiles;
-  out.nnz_per_window = entries / static_cast<double>(out.windows);
-  out.window_imbalance = 1;
-  out.extra["stored_per_nnz"] = static_cast<double>(stored) / std::max(entries, 1.0);
-  return out;
-}
 
 }  // namespace
 
@@ -246,6 +179,16 @@ std::vector<Panels::Range> BitmapPanels::whole_panels(std::int64_t rows, std::in
   return out;
 }
 
+std::vector<Panels::Segment> BitmapPanels::segments_of(const std::vector<Range>& ranges) {
+  std::vector<Segment> out;
+  std::int64_t blocks = 0;
+  for (const Range& range : ranges) {
+    out.push_back({blocks, 0, range.panel, range.first_step, range.steps, 0});
+    blocks += blocks_of(range.steps);
+  }
+  return out;
+}
+
 template <BitmapKind kKind>
 BitmapQueues<kKind> BitmapQueues<kKind>::build(const CsrMatrix& matrix, ElementType type,
                                                const std::vector<Range>& ranges) {
@@ -254,12 +197,8 @@ BitmapQueues<kKind> BitmapQueues<kKind>::build(const CsrMatrix& matrix, ElementT
   out.cols = matrix.cols;
   out.nnz = matrix.nnz();
   out.type = type;
-  std::int64_t blocks = 0;
-  for (const Range& range : ranges) {
-    out.segments.push_back({blocks, 0, range.panel, range.first_step, range.steps, 0});
-    blocks += blocks_of(range.steps);
-  }
-  out.blocks.resize(blocks);
+  out.segments = segments_of(ranges);
+  out.blocks.resize(blocks_in(out.segments));
   std::vector<std::vector<std::uint32_t>> words(ranges.size());
   const auto segments = static_cast<std::int64_t>(ranges.size());
   ExceptionTrap trap;
@@ -327,9 +266,31 @@ CsrMatrix BitmapQueues<kKind>::unpack() const {
 
 template <BitmapKind kKind>
 FormatStats BitmapQueues<kKind>::stats() const {
-  return count_stats<BitmapQueues>({rows, cols, nnz}, static_cast<std::int64_t>(segments.size()),
-                                   static_cast<std::int64_t>(blocks.size()),
-                                   static_cast<std::int64_t>(2 * words.size()));
+  return stats_of(rows, cols, nnz,
+                  {.segments = std::ssize(segments),
+                   .blocks = std::ssize(blocks),
+                   .stored = 2 * std::ssize(words)});
+}
+
+template <BitmapKind kKind>
+FormatStats BitmapQueues<kKind>::stats_of(std::int64_t rows, std::int64_t cols, std::int64_t nnz,
+                                          const Counts& counts) {
+  FormatStats out;
+  out.name = kName<BitmapQueues>;
+  out.stored = counts.stored;
+  out.index_bytes =
+      counts.blocks * std::int64_t{sizeof(Block)} + counts.segments * std::int64_t{sizeof(Segment)};
+  out.bytes = out.index_bytes + counts.stored * std::int64_t{sizeof(std::uint16_t)};
+  out.tiles = counts.blocks * kBlockSteps;
+  out.windows = panels(rows);
+  if (out.tiles == 0) return out;
+  const auto entries = static_cast<double>(nnz), tiles = static_cast<double>(out.tiles);
+  out.fill = entries / (tiles * kStepPositions);
+  out.nnz_per_tile = entries / tiles;
+  out.nnz_per_window = entries / static_cast<double>(out.windows);
+  out.window_imbalance = 1;
+  out.extra["stored_per_nnz"] = static_cast<double>(counts.stored) / std::max(entries, 1.0);
+  return out;
 }
 
 template struct BitmapQueues<BitmapKind::pairs>;
@@ -353,9 +314,10 @@ class BitmapQueuesFormat final : public Format {
     if (panels * steps <= kMostSteps)
       return Queues::build(matrix, ElementType::f16, ranges).stats();
     // Hypersparse: counted with one nonzero a word and without zeros that keep queues level.
-    const std::int64_t blocks = panels * ((steps + Panels::kBlockSteps - 1) / Panels::kBlockSteps);
-    return count_stats<Queues>({matrix.rows, matrix.cols, matrix.nnz()}, panels, blocks,
-                               2 * matrix.nnz());
+    return Queues::stats_of(matrix.rows, matrix.cols, matrix.nnz(),
+                            {.segments = panels,
+                             .blocks = panels * Panels::blocks_of(steps),
+                             .stored = 2 * matrix.nnz()});
   }
 
  private:

@@ -73,6 +73,14 @@ struct BitmapPanels {
     constexpr std::int64_t kGroupCols = std::int64_t{kGroupSteps} * kStepCols;
     return (cols + kGroupCols - 1) / kGroupCols * kGroupSteps;
   }
+  static constexpr std::int64_t blocks_of(std::int64_t steps) {
+    return (steps + kBlockSteps - 1) / kBlockSteps;
+  }
+  // One for each range, before any levels are known.
+  static std::vector<Segment> segments_of(const std::vector<Range>& ranges);
+  static std::int64_t blocks_in(const std::vector<Segment>& segments) {
+    return segments.empty() ? 0 : segments.back().first_block + blocks_of(segments.back().steps);
+  }
   // One segment per panel.
   static std::vector<Range> whole_panels(std::int64_t rows, std::int64_t cols);
 };
@@ -125,7 +133,7 @@ struct BitmapQueues : BitmapPanels {
   }
   // Calls half(position, h) for every half of a lane's words, in order; h = 0 begins a word.
   template <class Half>
-  static void for_each_half(Bits bits, Half half) {
+  static constexpr void for_each_half(Bits bits, Half half) {
     if constexpr (kPairs) {
       for (unsigned rest = bits; rest != 0; rest &= rest - 1) {
         half(2 * std::countr_zero(rest), 0);
@@ -148,6 +156,12 @@ struct BitmapQueues : BitmapPanels {
   // queues level.
   CsrMatrix unpack() const;
   FormatStats stats() const;
+  // The statistics of what holds so much.
+  struct Counts {
+    std::int64_t segments, blocks, stored;  // values
+  };
+  static FormatStats stats_of(std::int64_t rows, std::int64_t cols, std::int64_t nnz,
+                              const Counts& counts);
 };
 
 using PairQueues = BitmapQueues<BitmapKind::pairs>;

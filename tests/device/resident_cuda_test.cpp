@@ -150,6 +150,8 @@ constexpr const char* kSpecs[] = {"csr_merge",
                                   "rsh?order=natural&window=32",
                                   "async_bcsr",
                                   "async_bcsr?group=consecutive",
+                                  "bitmap_dense?stored=pairs",
+                                  "bitmap_dense?stored=values",
                                   "gap_slices"};
 
 constexpr std::uint64_t kMostToHost = 64 << 10;
