@@ -227,7 +227,7 @@ class CudaDevice final : public Device {
     }
     const std::size_t count = flush_buffer_.bytes() / sizeof(uint4);
     read_kernel<<<blocks_for(count), kFillThreads, 0, stream_>>>(flush_buffer_.as<uint4>(), count,
-                                                             flush_buffer_.as<unsigned>());
+                                                                 flush_buffer_.as<unsigned>());
     SPMMBENCH_CUDA_LAUNCHED();
   }
 

@@ -82,8 +82,8 @@ double measure_tensor_cores(Device& device) {
   const Buffer sink = device.allocate(sizeof(float));
   const int blocks = kBlocksPerSm * device.info().sm_count;
   const auto multiply = [&] {
-    tensor_core_kernel<<<blocks, kRateThreads, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
-        sink.as<float>());
+    tensor_core_kernel<<<blocks, kRateThreads, 0,
+                         static_cast<cudaStream_t>(device.stream().handle)>>>(sink.as<float>());
     SPMMBENCH_CUDA_LAUNCHED();
   };
   constexpr double kOperations =

@@ -191,7 +191,8 @@ __global__ void __launch_bounds__(kCompareThreads)
     checksum_kernel(const Word* words, std::int64_t count, Word* sum) {
   const std::int64_t step = std::int64_t{gridDim.x} * kCompareThreads;
   Word own = 0;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * kCompareThreads + threadIdx.x; i < count; i += step)
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kCompareThreads + threadIdx.x; i < count;
+       i += step)
     own += word_hash(i, words[i]);
   for (int distance = 16; distance > 0; distance /= 2)
     own += __shfl_down_sync(kFullWarp, own, distance);
@@ -273,8 +274,8 @@ class CudaReference final : public ReferenceChecker {
   void compute(std::int64_t first) {
     visit_every_element_type(b_.type, [&](auto* tag) {
       using TB = std::remove_pointer_t<decltype(tag)>;
-      multiply_kernel<TB>
-          <<<blocks_, kCompareThreads, 0, stream()>>>(a(), b_, smallest_normal(b_.type), band<TB>(first));
+      multiply_kernel<TB><<<blocks_, kCompareThreads, 0, stream()>>>(
+          a(), b_, smallest_normal(b_.type), band<TB>(first));
     });
     SPMMBENCH_CUDA_LAUNCHED();
     computed_ = first;

@@ -28,8 +28,8 @@ __global__ void __launch_bounds__(kAddThreads)
                      Value alpha, Value beta) {
   const auto value = [](T x) { return static_cast<Value>(to_double(x)); };
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kAddThreads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kAddThreads + threadIdx.x; i < count;
-       i += step) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kAddThreads + threadIdx.x;
+       i < count; i += step) {
     const Pack<T, kCount> from = product[i];
     Pack<T, kCount> to;
     if constexpr (kReadsC) to = c[i];

@@ -47,7 +47,7 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
                   const SamplerOptions& options, const AroundSample& around, const Clock& clock) {
   // The time of a single launch includes the overhead of events, so the size of a batch is chosen
   // by the time of a small one.
-  constexpr int kAtATime = 8, kMostWarmups = 256;
+  constexpr int kAtATime = 8, kMostWarmups = 2 + 256;
   double warm_us = 0, each_us = 0;
   for (int i = 0; i < 2 || (warm_us < options.warmup_us && i < kMostWarmups);) {
     const int count = i >= 2 && each_us < options.sample_us ? kAtATime : 1;
