@@ -275,8 +275,8 @@ constexpr int kWarpThreads = kSlots == kFewSlots ? 256 : 128;
 // Clusters that read more places of lists are left to a CTA: all would wait for the warps that read
 // most (email-Enron: 140 us a pass with 4096).
 constexpr std::int32_t kMostWarpPlaces = 1024;
-// So few are left to CTAs, whatever they read: waiting for single warps takes longer (cora: 0.82 ms
-// for the whole order, 0.61 with CTAs, rounds in a cluster in both).
+// So few are left to CTAs, whatever they read: waiting for single warps takes longer (cora: the
+// whole order in 0.75 x).
 constexpr std::int32_t kFewClusters = 512;
 
 // A warp for each cluster. What does not fit in its table is left to the next kernel.
