@@ -158,7 +158,7 @@ class BitmapDensePlan final : public Plan {
       first_segments_ = bitmap::copy_segments(queues, first_ranges, tiling.warps, device);
     }
     const FormatStats stats =
-        Queues::stats_of(problem.m(), problem.k(), problem.nnz(),
+        Queues::stats_of(problem.m(), problem.nnz(),
                          {.segments = queues.segment_count,
                           .blocks = queues.block_count,
                           .stored = 2 * BitmapPanels::kLanes * queues.levels});

@@ -266,14 +266,14 @@ CsrMatrix BitmapQueues<kKind>::unpack() const {
 
 template <BitmapKind kKind>
 FormatStats BitmapQueues<kKind>::stats() const {
-  return stats_of(rows, cols, nnz,
+  return stats_of(rows, nnz,
                   {.segments = std::ssize(segments),
                    .blocks = std::ssize(blocks),
                    .stored = 2 * std::ssize(words)});
 }
 
 template <BitmapKind kKind>
-FormatStats BitmapQueues<kKind>::stats_of(std::int64_t rows, std::int64_t cols, std::int64_t nnz,
+FormatStats BitmapQueues<kKind>::stats_of(std::int64_t rows, std::int64_t nnz,
                                           const Counts& counts) {
   FormatStats out;
   out.name = kName<BitmapQueues>;
@@ -314,7 +314,7 @@ class BitmapQueuesFormat final : public Format {
     if (panels * steps <= kMostSteps)
       return Queues::build(matrix, ElementType::f16, ranges).stats();
     // Hypersparse: counted with one nonzero a word and without zeros that keep queues level.
-    return Queues::stats_of(matrix.rows, matrix.cols, matrix.nnz(),
+    return Queues::stats_of(matrix.rows, matrix.nnz(),
                             {.segments = panels,
                              .blocks = panels * Panels::blocks_of(steps),
                              .stored = 2 * matrix.nnz()});

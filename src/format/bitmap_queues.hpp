@@ -160,8 +160,7 @@ struct BitmapQueues : BitmapPanels {
   struct Counts {
     std::int64_t segments, blocks, stored;  // values
   };
-  static FormatStats stats_of(std::int64_t rows, std::int64_t cols, std::int64_t nnz,
-                              const Counts& counts);
+  static FormatStats stats_of(std::int64_t rows, std::int64_t nnz, const Counts& counts);
 };
 
 using PairQueues = BitmapQueues<BitmapKind::pairs>;

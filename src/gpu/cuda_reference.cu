@@ -169,8 +169,8 @@ __global__ void __launch_bounds__(kCompareThreads)
   if (lane == 0) findings[warp] = join(findings[warp], found);
 }
 
-__global__ void __launch_bounds__(kThreads) start_kernel(Finding* findings, int count) {
-  const int at = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+__global__ void __launch_bounds__(kCompareThreads) start_kernel(Finding* findings, int count) {
+  const int at = static_cast<int>(blockIdx.x) * kCompareThreads + static_cast<int>(threadIdx.x);
   if (at < count) findings[at] = kNothing;
 }
 
@@ -231,7 +231,7 @@ class CudaReference final : public ReferenceChecker {
   Verdict compare(const DenseView& c, const Judge& judge_element) {
     const int count = blocks_ * kWarps;
     const Buffer on_device = device_.allocate(count * sizeof(Finding));
-    start_kernel<<<blocks_, kThreads, 0, stream()>>>(on_device.as<Finding>(), count);
+    start_kernel<<<blocks_, kCompareThreads, 0, stream()>>>(on_device.as<Finding>(), count);
     SPMMBENCH_CUDA_LAUNCHED();
     if (b_.cols > 0) {
       if (sums_.data() == nullptr) allocate_band();
