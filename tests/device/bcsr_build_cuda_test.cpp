@@ -89,7 +89,7 @@ TEST(BcsrDeviceBuild, GivesTheBytesOfTheHostBuildForManyBlockRowsAndColumns) {
   // So many column blocks that their bits take several turns in shared memory; so many unit rows
   // that each is compared with some others alone.
   for (CsrMatrix matrix :
-       {few_blocks(3000, 20'000'000, 9'000'001), few_blocks(150'000, 1000, 300)}) {
+       {few_blocks(3000, 25'000'000, 9'000'001), few_blocks(150'000, 1000, 300)}) {
     for (float& value : matrix.values) value = round_to(Precision::fp16, value);
     SCOPED_TRACE(matrix.rows);
     for (const BcsrGrouping grouping : {BcsrGrouping::overlap, BcsrGrouping::consecutive})
