@@ -5,32 +5,24 @@
 #include <cstdlib>
 #include <latch>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "process/group.hpp"
 #include "process/temporary_folder.hpp"
+#include "ranks.hpp"
 
 namespace spmmbench {
 namespace {
 
 constexpr double kLong_s = 60, kShort_s = 0.3;
 
-// Calls body(rank) in a thread for each rank, and returns what each threw.
+// What body(rank) throws on each rank, or nothing.
 template <class Body>
 std::vector<std::string> on_ranks(int ranks, const Body& body) {
-  std::vector<std::string> errors(ranks);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      try {
-        body(rank);
-      } catch (const std::exception& error) {
-        errors[rank] = error.what();
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  return errors;
+  return testing::faults_of_ranks(ranks, [&](int rank) {
+    body(rank);
+    return std::string();
+  });
 }
 
 TEST(Group, EveryRankGetsTheTextsOfAllInTheirOrder) {
