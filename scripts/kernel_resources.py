@@ -62,16 +62,42 @@ def shorten(demangled):
     return name
 
 
+def sources_of(entry):
+    """The files that an entry of compile_commands.json compiles: one, or those that a joined one includes."""
+    file = Path(entry["file"])
+    if not file.name.startswith("unity_"):
+        return [file]
+    return [Path(name) for name in re.findall(r'#include "(.+)"', file.read_text())]
+
+
+def defining(kernel, sources):
+    """Which of `sources` defines a kernel: itself, or in a header of its folder that it includes."""
+    definition = re.compile(rf"__global__[^;{{]*?\b{re.split(r'::', kernel.split('<')[0])[-1]}\(")
+    headers = {file: [file.parent.parent / name for name in re.findall(r'#include "(\S+\.cuh)"', file.read_text())
+                      if name.startswith(f"{file.parent.name}/")] for file in sources}
+    for texts in ({file: [file] for file in sources}, headers):
+        for file, parts in texts.items():
+            if any(definition.search(part.read_text()) for part in parts):
+                return file
+    sys.exit(f"{kernel}: defined in none of {', '.join(map(str, sources))}")
+
+
 def measure(entry):
-    """{short name: resources} of a file, from what scripts/keep_ptxas.sh kept when it was compiled."""
+    """{file: {short name: resources}} of an entry, from what scripts/keep_ptxas.sh kept when it was compiled."""
     words = shlex.split(entry["command"])
     kept = Path(entry["directory"], words[words.index("-o") + 1] + ".ptxas")
     if not kept.exists():
         sys.exit(f"{kept}: not found; build first")
     kernels = parse_ptxas(kept.read_text())
     names = short_names(list(kernels))
-    own = {names[mangled]: resources for mangled, resources in sorted(kernels.items())}
-    return {name: resources for name, resources in own.items() if not name.startswith("cub::")}  # CUB's are NVIDIA's
+    sources = sources_of(entry)
+    files = {}
+    for mangled, resources in sorted(kernels.items()):
+        if names[mangled].startswith("cub::"):  # NVIDIA's
+            continue
+        file = sources[0] if len(sources) == 1 else defining(names[mangled], sources)
+        files.setdefault(file, {})[names[mangled]] = resources
+    return files
 
 
 def nvcc_of(entry):
@@ -126,13 +152,12 @@ def main():
     database = options.build / "compile_commands.json"
     if not database.exists():
         sys.exit(f"{database}: not found; configure the build first")
-    entries = {Path(entry["file"]).relative_to(root).as_posix(): entry
-               for entry in json.loads(database.read_text())
-               if Path(entry["file"]).is_relative_to(root / "kernels") and nvcc_of(entry)}
+    entries = [entry for entry in json.loads(database.read_text())
+               if nvcc_of(entry) and sources_of(entry)[0].is_relative_to(root / "kernels")]
     if not entries:
         print(f"{options.build}: built without CUDA, nothing to compare")
         return SKIPPED
-    release = cuda_release(next(iter(entries.values())))
+    release = cuda_release(entries[0])
     recorded = json.loads(options.file.read_text()) if options.file.exists() else None
     if not options.record:
         if recorded is None:
@@ -141,7 +166,9 @@ def main():
             print(f"recorded with CUDA {recorded['cuda_release']}, this is {release}: not compared")
             return SKIPPED
 
-    current = {file: kernels for file in sorted(entries) if (kernels := measure(entries[file]))}
+    current = {file.relative_to(root).as_posix(): kernels
+               for entry in entries for file, kernels in measure(entry).items()}
+    current = dict(sorted(current.items()))
     if options.record:
         options.file.write_text(to_json(release, current))
         print(f"{options.file}: {sum(map(len, current.values()))} kernels recorded")

@@ -12,18 +12,19 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kRowThreads = 256;
 
-unsigned ctas_for(std::int64_t threads) {
-  return static_cast<unsigned>(std::max<std::int64_t>(1, (threads + kThreads - 1) / kThreads));
+unsigned row_ctas(std::int64_t threads) {
+  return static_cast<unsigned>(
+      std::max<std::int64_t>(1, (threads + kRowThreads - 1) / kRowThreads));
 }
 
-cudaStream_t stream_of(const Device& device) {
+cudaStream_t row_stream(const Device& device) {
   return static_cast<cudaStream_t>(device.stream().handle);
 }
 
 __global__ void number_rows_and_lengths(DeviceCsr a, std::int32_t* rows, std::int32_t* lengths) {
-  const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::int64_t row = std::int64_t{blockIdx.x} * kRowThreads + threadIdx.x;
   if (row >= a.rows) return;
   rows[row] = static_cast<std::int32_t>(row);
   if (lengths != nullptr)
@@ -32,13 +33,13 @@ __global__ void number_rows_and_lengths(DeviceCsr a, std::int32_t* rows, std::in
 
 __global__ void look_up(const std::int32_t* from, const std::int32_t* places, std::int32_t* to,
                         std::int64_t count) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::int64_t i = std::int64_t{blockIdx.x} * kRowThreads + threadIdx.x;
   if (i < count) to[i] = from[places[i]];
 }
 
 Buffer numbered_rows(const DeviceCsr& a, std::int32_t* lengths, Device& device) {
   Buffer rows = device.allocate(a.rows * sizeof(std::int32_t));
-  number_rows_and_lengths<<<ctas_for(a.rows), kThreads, 0, stream_of(device)>>>(
+  number_rows_and_lengths<<<row_ctas(a.rows), kRowThreads, 0, row_stream(device)>>>(
       a, rows.as<std::int32_t>(), lengths);
   SPMMBENCH_CUDA_LAUNCHED();
   return rows;
@@ -62,7 +63,7 @@ std::int64_t choose_rows(const std::int32_t* from, std::int64_t rows, const Chos
   const auto choose = [&](void* temporary) {
     SPMMBENCH_CUDA(cub::DeviceSelect::If(
         temporary, bytes, from, to.as<std::int32_t>(), counted.as<std::int32_t>(),
-        static_cast<std::int32_t>(rows), chosen, stream_of(device)));
+        static_cast<std::int32_t>(rows), chosen, row_stream(device)));
   };
   choose(nullptr);
   const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
@@ -85,7 +86,7 @@ Buffer degree_order(const DeviceCsr& a, Device& device) {
     SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairsDescending(
         temporary, bytes, static_cast<const std::int32_t*>(lengths.as<std::int32_t>()),
         sorted.as<std::int32_t>(), static_cast<const std::int32_t*>(rows.as<std::int32_t>()),
-        order.as<std::int32_t>(), static_cast<std::int32_t>(a.rows), 0, 31, stream_of(device)));
+        order.as<std::int32_t>(), static_cast<std::int32_t>(a.rows), 0, 31, row_stream(device)));
   };
   sort(nullptr);
   const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
@@ -108,8 +109,8 @@ DeviceNonemptyRows split_empty_rows(const DeviceCsr& a, const Buffer& order, Dev
 Buffer rows_at_places(const std::int32_t* from, const Buffer& places, std::int64_t count,
                       Device& device) {
   Buffer to = device.allocate(count * sizeof(std::int32_t));
-  look_up<<<ctas_for(count), kThreads, 0, stream_of(device)>>>(from, places.as<std::int32_t>(),
-                                                               to.as<std::int32_t>(), count);
+  look_up<<<row_ctas(count), kRowThreads, 0, row_stream(device)>>>(from, places.as<std::int32_t>(),
+                                                                   to.as<std::int32_t>(), count);
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
   return to;

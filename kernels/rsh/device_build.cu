@@ -16,7 +16,7 @@
 namespace spmmbench::rsh {
 namespace {
 
-constexpr int kThreads = 256, kWarpLanes = 32;
+constexpr int kRecordThreads = 256, kWarpLanes = 32;
 constexpr int kPieceBytes = 16;
 constexpr int kHeaderBytes = RsRecord<8>::kValues / RsRecord<8>::kHalves;  // of a half bitmap
 
@@ -37,13 +37,13 @@ struct Boxes {
 };
 
 __device__ std::int64_t tile_of_warp() {
-  return (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) / kWarpLanes;
+  return (std::int64_t{blockIdx.x} * kRecordThreads + threadIdx.x) / kWarpLanes;
 }
 __device__ bool is_first_lane() { return threadIdx.x % kWarpLanes == 0; }
 
 // Pieces of each record, and 0 after the last one.
 template <class Bits>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kRecordThreads)
     count_pieces(Boxes<Bits> boxes, std::uint32_t* pieces, std::int32_t* groups) {
   __shared__ std::int32_t groups_of_cta;
   if (threadIdx.x == 0) groups_of_cta = 0;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Bits>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kRecordThreads)
     write_records(Boxes<Bits> boxes, const std::uint32_t* record_ptr, unsigned char* records) {
   const std::int64_t tile = tile_of_warp();
   if (tile >= boxes.tiles) return;
@@ -115,9 +115,10 @@ DeviceRecords build(const DeviceWcsr& in, Device& device) {
   const Buffer scratch = device.allocate(layout.bytes());
   auto* const pieces = array_at<std::uint32_t>(scratch, pieces_at);
   auto* const groups = array_at<std::int32_t>(scratch, groups_at);
-  const auto ctas = static_cast<unsigned>((count * kWarpLanes + kThreads - 1) / kThreads);
+  const auto ctas =
+      static_cast<unsigned>((count * kWarpLanes + kRecordThreads - 1) / kRecordThreads);
   device.fill_bytes(groups, 0, sizeof *groups);
-  count_pieces<<<ctas, kThreads, 0, stream>>>(boxes, pieces, groups);
+  count_pieces<<<ctas, kRecordThreads, 0, stream>>>(boxes, pieces, groups);
   SPMMBENCH_CUDA_LAUNCHED();
   SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(array_at<void>(scratch, temporary_at),
                                                temporary_bytes, pieces, record_ptr, count, stream));
@@ -128,7 +129,8 @@ DeviceRecords build(const DeviceWcsr& in, Device& device) {
   out.groups = found;
   out.records = device.allocate(std::size_t{total} * kPieceBytes);
   if (tiles == 0) return out;
-  write_records<<<ctas, kThreads, 0, stream>>>(boxes, record_ptr, out.records.as<unsigned char>());
+  write_records<<<ctas, kRecordThreads, 0, stream>>>(boxes, record_ptr,
+                                                     out.records.as<unsigned char>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
   return out;

@@ -16,7 +16,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kThreads = 1024;
+constexpr int kSurveyThreads = 1024;
 constexpr int kGroupRows = kWcsrHeights[2];  // a group is a window of the largest height
 constexpr int kWindowsOfGroup = 7;           // four of 8 rows, two of 16, one of 32
 constexpr int kCountsOfGroup = 8;            // and its nonzeros
@@ -40,11 +40,11 @@ __global__ void sample_lengths(DeviceCsr a, std::int64_t* lengths) {
 
 // A CTA for each window of each group: its distinct columns. Groups lie at sampled nonzeros, or,
 // where rows have another order, evenly among the places.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSurveyThreads)
     count_groups(DeviceCsr matrix, const std::int32_t* row_of, std::int32_t* counts) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ wcsr::Window window;
-  __shared__ wcsr::ScatteredColumns<kThreads> scattered;
+  __shared__ wcsr::ScatteredColumns<kSurveyThreads> scattered;
   const int part = static_cast<int>(blockIdx.y);
   const int height = part < 4 ? kGroupRows / 4 : part < 6 ? kGroupRows / 2 : kGroupRows;
   const int index = part < 4 ? part : part < 6 ? part - 4 : 0;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   const wcsr::Csr a{matrix.row_ptr, matrix.col_idx, row_of, matrix.rows, height};
   wcsr::read_window(a, first_place, window);
-  const std::int32_t distinct = wcsr::count_distinct<kThreads>(a, window, shared, scattered);
+  const std::int32_t distinct = wcsr::count_distinct<kSurveyThreads>(a, window, shared, scattered);
   if (threadIdx.x != 0) return;
   out[part] = distinct;
   if (height == kGroupRows) out[kWindowsOfGroup] = window.count();
@@ -78,12 +78,12 @@ struct HubCounts {
   std::int32_t drawn, columns;  // nonzeros drawn that are in hub columns; these
 };
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSurveyThreads)
     count_hubs(DeviceCsr a, HubSample sample, std::uint32_t* seen, HubCounts* out) {
-  for (std::int64_t i = threadIdx.x; i < sample.draws; i += kThreads)
+  for (std::int64_t i = threadIdx.x; i < sample.draws; i += kSurveyThreads)
     atomicAdd(seen + hub_counter(a.col_idx[hub_draw(i, a.nnz)]), 1U);
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < 1 << kHubCounterBits; i += kThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < 1 << kHubCounterBits; i += kSurveyThreads) {
     const std::uint32_t times = atomicAdd(seen + i, 0U);
     if (times < sample.least) continue;
     atomicAdd(&out->drawn, static_cast<std::int32_t>(times));
@@ -135,8 +135,8 @@ window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages
   const std::int64_t groups = (a_.rows + kGroupRows - 1) / kGroupRows;
   const std::int64_t sampled = out.is_natural ? kSampledRows : std::min(groups, kMostGroups);
   const Buffer counts = device_.allocate(sampled * kCountsOfGroup * sizeof(std::int32_t));
-  const std::int64_t columns = std::min<std::int64_t>(a_.cols, wcsr::kSlab<kThreads>);
-  count_groups<<<dim3(static_cast<unsigned>(sampled), kWindowsOfGroup), kThreads,
+  const std::int64_t columns = std::min<std::int64_t>(a_.cols, wcsr::kSlab<kSurveyThreads>);
+  count_groups<<<dim3(static_cast<unsigned>(sampled), kWindowsOfGroup), kSurveyThreads,
                  (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup, stream_of(device_)>>>(
       a_, rows.as<std::int32_t>(), counts.as<std::int32_t>());
   SPMMBENCH_CUDA_LAUNCHED();
@@ -192,8 +192,8 @@ HubColumns find_hub_columns(const DeviceCsr& a, Device& device) {
   const Buffer counts = device.allocate(sizeof(HubCounts));
   device.fill_bytes(seen.data(), 0, seen.bytes());
   device.fill_bytes(counts.data(), 0, counts.bytes());
-  count_hubs<<<1, kThreads, 0, stream_of(device)>>>(a, sample, seen.as<std::uint32_t>(),
-                                                    counts.as<HubCounts>());
+  count_hubs<<<1, kSurveyThreads, 0, stream_of(device)>>>(a, sample, seen.as<std::uint32_t>(),
+                                                          counts.as<HubCounts>());
   SPMMBENCH_CUDA_LAUNCHED();
   const HubCounts found = downloaded<HubCounts>(counts, device)[0];
   hubs.share = found.drawn / static_cast<double>(sample.draws);
@@ -205,9 +205,9 @@ double share_of_empty_rows(const DeviceCsr& a, Device& device) {
   const std::int64_t places = std::min(kSampledPlaces, (a.rows + kRowsOfPlace - 1) / kRowsOfPlace);
   const Buffer counts = device.allocate(2 * sizeof(int));
   device.fill_bytes(counts.data(), 0, counts.bytes());
-  static_assert(kSampledPlaces * kRowsOfPlace == kThreads);
-  count_empty_rows<<<1, kThreads, 0, stream_of(device)>>>(a, places, counts.as<int>(),
-                                                          counts.as<int>() + 1);
+  static_assert(kSampledPlaces * kRowsOfPlace == kSurveyThreads);
+  count_empty_rows<<<1, kSurveyThreads, 0, stream_of(device)>>>(a, places, counts.as<int>(),
+                                                                counts.as<int>() + 1);
   SPMMBENCH_CUDA_LAUNCHED();
   const std::vector<int> found = downloaded<int>(counts, device);
   return static_cast<double>(found[0]) / static_cast<double>(found[1]);

@@ -118,7 +118,21 @@ std::string best_over(const RowList& rows) {
   return text;
 }
 
-// Lines below the rows of a group: the answer, and with --why what `auto` picked.
+// Below what a hot time is called wrong: one time, or the least and the most of them where types of
+// C differ or, on a CPU, the rates measured for each case. Empty where no row has one.
+std::string least_times(const RowList& rows) {
+  std::set<double> times_us;
+  for (const ResultRow* row : rows)
+    if (const auto it = row->metrics.find("least_us"); it != row->metrics.end())
+      times_us.insert(it->second);
+  if (times_us.empty()) return "";
+  const std::string least = fmt::format("{:.3f}", *times_us.begin());
+  const std::string most = fmt::format("{:.3f}", *times_us.rbegin());
+  return fmt::format("least time: {} us", least == most ? least : least + " to " + most);
+}
+
+// Lines below the rows of a group: the answer, and with --why the least time and what `auto`
+// picked.
 std::vector<std::string> conclusions(const Group& group, const TableStyle& style) {
   std::vector<std::string> lines;
   Answers answers;
@@ -138,6 +152,8 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
     lines.push_back(fmt::format("{}: over {}", best_header(reference), over));
   if (const std::string against = pays_against(group.shown); !against.empty())
     lines.push_back("pays at: against " + against);
+  if (const std::string least = least_times(group.shown); style.why && !least.empty())
+    lines.push_back(least);
   for (const ResultRow* row : group.shown) {
     if (!style.why || !row->pick) continue;
     const Pick& pick = *row->pick;

@@ -90,19 +90,6 @@ TableColumn limit() {
   return column;
 }
 
-TableColumn least() {
-  TableColumn column = numeric(
-      "least", "least us",
-      "a hot time below this is `wrong`: what writing C, or all products, take at four times the "
-      "fastest rate that was measured",
-      3, [](const ResultRow& row) -> Number {
-        const auto it = row.metrics.find("least_us");
-        return it == row.metrics.end() ? std::nullopt : Number(it->second);
-      });
-  column.rare = true;
-  return column;
-}
-
 using OfSplit = std::function<Number(const SplitProduct&)>;
 
 // A number of a case on several GPUs.
@@ -207,6 +194,9 @@ constexpr Sign kSigns[] = {
      "nonzero; "
      "a warning says why"},
     {"skipped", "how many kernels cannot take this problem; `--why` says why"},
+    {"least time",
+     "with `--why`: a hot time below this is `wrong`. It is what writing C, or all products, take "
+     "at four times the fastest rate that was measured"},
     {"answer",
      "the row that takes the least time in all, preparation included, by number of calls"},
 };
@@ -293,7 +283,6 @@ const std::vector<TableColumn>& default_columns() {
                [](const SplitProduct& split) { return split.one_gpu_us; }),
       pays(),
       limit(),
-      least(),
       repeats(),
       numeric("memory", "MB", "device memory that the kernel holds besides B and C", 1,
               [](R row) {
@@ -309,10 +298,9 @@ const std::vector<TableColumn>& default_columns() {
 
 const std::vector<std::string>& columns_by_importance() {
   static const std::vector<std::string> keys = {
-      "kernel",   "in",      "hot",    "in_all",   "repeats",  "pays",    "one_gpu",
-      "transfer", "product", "x_best", "x_dflt",   "bound",    "pays_at", "cold",
-      "gflops",   "prep",    "gbs",    "gathered", "received", "sent",    "noise",
-      "memory",   "error",   "limit",  "least"};
+      "kernel",  "in",       "hot",      "in_all", "repeats", "pays",   "one_gpu", "transfer",
+      "product", "x_best",   "x_dflt",   "bound",  "pays_at", "cold",   "gflops",  "prep",
+      "gbs",     "gathered", "received", "sent",   "noise",   "memory", "error",   "limit"};
   return keys;
 }
 

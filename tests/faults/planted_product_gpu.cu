@@ -10,7 +10,7 @@
 #include "planted_product.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::planted_product {
 namespace {
 
 struct Csr {
@@ -136,4 +136,4 @@ class GpuProductKernel final : public Kernel {
 }();
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::planted_product

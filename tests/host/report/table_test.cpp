@@ -40,6 +40,16 @@ TEST(Table, EndsWithTheAnswerAndOnRequestWithWhatAutoPicked) {
             std::string::npos);
 }
 
+TEST(Table, SaysOnRequestBelowWhichTimeAResultIsWrong) {
+  std::vector<ResultRow> rows = filled({row_of("rsh", "fp16", 20), row_of("auto", "fp16", 30)});
+  for (ResultRow& row : rows) row.metrics["least_us"] = 2.5;
+  EXPECT_EQ(format_table(rows, {}).find("least time"), std::string::npos);
+  EXPECT_NE(format_table(rows, {.why = true}).find("  least time: 2.500 us\n"), std::string::npos);
+  rows[1].metrics["least_us"] = 1.25;
+  EXPECT_NE(format_table(rows, {.why = true}).find("  least time: 1.250 to 2.500 us\n"),
+            std::string::npos);
+}
+
 TEST(Table, AnswersForTheNumberOfCallsThatIsAskedFor) {
   const std::vector<ResultRow> rows = filled({prepared(row_of("cublas_dense", "fp16", 120), 0.3),
                                               prepared(row_of("async_wcsr", "fp16", 86.1), 0.5)});
