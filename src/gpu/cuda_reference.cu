@@ -33,7 +33,7 @@ constexpr int kSlab = 32;  // columns of C per task: one per lane
 constexpr int kBlocksPerSm = 8;
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
-struct CsrOnDevice {
+struct UploadedCsr {
   const std::int64_t* row_ptr;
   const std::int32_t* col_idx;
   const void* values;           // of fp64 where B is, else of fp32
@@ -92,7 +92,7 @@ __device__ Finding shuffle_down(const Finding& f, int distance) {
 
 template <class TB>
 __global__ void __launch_bounds__(kCompareThreads)
-    multiply_kernel(CsrOnDevice a, DenseView b, double least, Band<ReferenceSumOf<TB>> out) {
+    multiply_kernel(UploadedCsr a, DenseView b, double least, Band<ReferenceSumOf<TB>> out) {
   using Sum = ReferenceSumOf<TB>;
   using TA = std::conditional_t<std::is_same_v<TB, double>, double, float>;
   __shared__ __align__(16) double memory[kWarps * kSlab * sizeof(Sum) / sizeof(double)];
@@ -143,7 +143,7 @@ struct Equal {
 // Adds to `findings`, one per warp, what the band shows.
 template <class TC, class Judge>
 __global__ void __launch_bounds__(kCompareThreads)
-    compare_kernel(CsrOnDevice a, Band<ReferenceSumOf<TC>> band, DenseView c, Update update,
+    compare_kernel(UploadedCsr a, Band<ReferenceSumOf<TC>> band, DenseView c, Update update,
                    Judge judge_element, Finding* findings) {
   const int lane = threadIdx.x % 32;
   const std::int64_t warp = std::int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
@@ -253,7 +253,7 @@ class CudaReference final : public ReferenceChecker {
   }
 
   cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
-  CsrOnDevice a() const {
+  UploadedCsr a() const {
     return {row_ptr_.as<std::int64_t>(), col_idx_.as<std::int32_t>(), values_.data(),
             row_ids_.as<std::int32_t>(), scale_};
   }
