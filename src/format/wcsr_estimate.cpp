@@ -14,7 +14,7 @@ namespace spmmbench {
 namespace {
 
 constexpr std::int64_t kGroupRows = 32;
-constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
+constexpr std::int64_t kTileColumns = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = kSampledRows, kLeastSamples = 16;
 // Fewer samples suffice if every group has more nonzeros than there are columns, or than
 // kManyEntries, and the largest group has at most so many times the nonzeros of the smallest.
@@ -196,7 +196,7 @@ Measured measure(const CsrMatrix& matrix, const Permutation& row_order, const Sa
     for (const std::int64_t columns_of_sample : distinct[h]) {
       const double columns = static_cast<double>(columns_of_sample * step) /
                              static_cast<double>(nnz) * static_cast<double>(group.nnz);
-      const double filled = std::ceil(columns / kTile) * kTile;
+      const double filled = std::ceil(columns / kTileColumns) * kTileColumns;
       out.shares.gathered_share[h] += columns / static_cast<double>(group.nnz);
       out.shares.stored_share[h] += filled / static_cast<double>(group.nnz);
     }
@@ -347,7 +347,7 @@ WcsrEstimate expect_by_length(std::span<const std::int64_t> sampled, std::int64_
         const double q = std::min(1.0, row * column / static_cast<double>(nnz));
         share += (1 - std::pow(1 - q, height)) / (height * q) / kLengths;
       }
-      const double filled = std::ceil(share * height * row / kTile) * kTile;
+      const double filled = std::ceil(share * height * row / kTileColumns) * kTileColumns;
       mean.gathered_share[h] += share / kLengths;
       mean.stored_share[h] += filled / (height * row) / kLengths;
     }

@@ -2,6 +2,8 @@
 
 #include "gpu/given_csr.hpp"
 
+#include "spmmbench/error.hpp"
+
 namespace spmmbench {
 
 ReorderedCsr read_csr_on_device(const GivenCsr&, Precision, Device&) {

@@ -55,7 +55,7 @@ Json numbers(const std::vector<Enum>& values) {
 }
 
 template <class Enum>
-Enum read_enum(const Json& json, Enum last) {
+Enum described_enum(const Json& json, Enum last) {
   const int value = json.get<int>();
   if (value < 0 || value > static_cast<int>(last))
     throw Error(fmt::format("its description: {} is out of range", value));
@@ -65,7 +65,7 @@ Enum read_enum(const Json& json, Enum last) {
 template <class Enum>
 std::vector<Enum> read_enums(const Json& json, Enum last) {
   std::vector<Enum> values;
-  for (const Json& value : json) values.push_back(read_enum(value, last));
+  for (const Json& value : json) values.push_back(described_enum(value, last));
   return values;
 }
 
@@ -83,7 +83,7 @@ std::int64_t read_multiple(const Json& json) {
   return multiple;
 }
 
-SizeLimits read_sizes(const Json& json) {
+SizeLimits read_limits(const Json& json) {
   SizeLimits sizes;
   sizes.square = json.at("square");
   sizes.allowed_n = json.at("allowed_n").get<std::vector<std::int64_t>>();
@@ -114,7 +114,7 @@ Variant read_variant(const Json& json, const std::vector<OptionSpec>& options) {
   if (std::none_of(options.begin(), options.end(), is_its))
     throw Error(fmt::format("its description: no option {}", variant.option));
   if (json.contains("accumulation"))
-    variant.accumulation = read_enum(json.at("accumulation"), Accumulation::fp16);
+    variant.accumulation = described_enum(json.at("accumulation"), Accumulation::fp16);
   variant.c_types = read_enums(json.at("c_types"), kElementTypes.back());
   variant.layouts = read_enums(json.at("layouts"), Layout::col_major);
   variant.allowed_n = json.at("allowed_n").get<std::vector<std::int64_t>>();
@@ -156,18 +156,18 @@ KernelInfo read_info(const Json& json) {
   info.name = json.at("name");
   info.summary = json.at("summary");
   info.source = json.at("source");
-  info.device = read_enum(json.at("device"), DeviceKind::cuda);
+  info.device = described_enum(json.at("device"), DeviceKind::cuda);
   info.min_compute_capability = json.at("min_compute_capability");
   info.exact_architecture = json.at("exact_architecture");
   info.precisions = read_enums(json.at("precisions"), kPrecisions.back());
   info.c_types = read_enums(json.at("c_types"), kElementTypes.back());
   info.layouts = read_enums(json.at("layouts"), Layout::col_major);
-  info.accumulation = read_enum(json.at("accumulation"), Accumulation::fp16);
+  info.accumulation = described_enum(json.at("accumulation"), Accumulation::fp16);
   info.writes_row_ids = json.at("writes_row_ids");
   info.binary = json.at("binary");
   info.inspects_b = json.at("inspects_b");
   info.ignores_stream = json.at("ignores_stream");
-  info.sizes = read_sizes(json.at("sizes"));
+  info.sizes = read_limits(json.at("sizes"));
   info.form.packed = json.at("packed");
   info.form.c_row_multiple = read_multiple(json.at("c_row_multiple"));
   info.adds_to_c = json.at("adds_to_c");

@@ -59,7 +59,7 @@ class ListTest(CliCase):
             for example in examples:
                 words = ["8" if word == "64:512:x2" else word for word in shlex.split(example)[1:]]
                 if words[0] == "run":
-                    words += QUICK
+                    words += [*QUICK, *([] if "-n" in words else ["-n", "8"])]
                 with self.subTest(example=example):
                     result = self.spmmbench(*words, cwd=self.folder)
                     # One run of a side is seldom enough to tell.

@@ -148,7 +148,7 @@ class ResumeTest(SweepTest):
         expected = statuses(undisturbed)
         self.assertLessEqual({"ok", "wrong", "failed"}, set(expected.values()))
         rng = random.Random(7)
-        for repetition in range(4):
+        for repetition in range(2):
             path = self.folder / f"killed{repetition}.json"
             kills = 0
             while True:

@@ -42,36 +42,36 @@ auto always(std::int64_t length) {
 // What is hardest on memory: little more than a nonzero per row and column, or far less.
 Matrices matrices() {
   Matrices out;
-  out.emplace_back("diagonal", draw(100000, 100000, always(1), [](auto r, auto) { return r; }));
-  out.emplace_back("one per row", draw(100000, 100000, always(1), random_column(100000)));
+  out.emplace_back("diagonal", draw(40000, 40000, always(1), [](auto r, auto) { return r; }));
+  out.emplace_back("one per row", draw(40000, 40000, always(1), random_column(40000)));
   out.emplace_back("one per row, popular columns",
-                   draw(100000, 100000, always(1), random_column(100000, 4)));
-  out.emplace_back("two per row", draw(80000, 80000, always(2), random_column(80000)));
+                   draw(40000, 40000, always(1), random_column(40000, 4)));
+  out.emplace_back("two per row", draw(32000, 32000, always(2), random_column(32000)));
   out.emplace_back("two per row, popular columns",
-                   draw(80000, 80000, always(2), random_column(80000, 4)));
+                   draw(32000, 32000, always(2), random_column(32000, 4)));
   out.emplace_back("road", draw(
-                               70000, 70000, [](auto r) { return 1 + r % 3; },
+                               28000, 28000, [](auto r) { return 1 + r % 3; },
                                [](auto r, auto i) {
-                                 return std::min<std::int64_t>(r + (i == 2 ? 250 : 2 * i), 69999);
+                                 return std::min<std::int64_t>(r + (i == 2 ? 250 : 2 * i), 27999);
                                }));
   out.emplace_back("four per row, popular columns",
-                   draw(50000, 50000, always(4), random_column(50000, 4)));
-  out.emplace_back("five per row", draw(40000, 40000, always(5), random_column(40000)));
+                   draw(20000, 20000, always(4), random_column(20000, 4)));
+  out.emplace_back("five per row", draw(16000, 16000, always(5), random_column(16000)));
   out.emplace_back("power law", draw(
-                                    30000, 30000, [](auto r) { return 300000 / (r + 100) + 1; },
-                                    random_column(30000, 3)));
-  out.emplace_back("wide incidence", draw(40000, 80000, always(4), random_column(80000)));
-  out.emplace_back("tall incidence", draw(80000, 40000, always(3), random_column(40000)));
-  out.emplace_back("short and wide", draw(200, 20000, always(1000), random_column(20000)));
+                                    12000, 12000, [](auto r) { return 120000 / (r + 100) + 1; },
+                                    random_column(12000, 3)));
+  out.emplace_back("wide incidence", draw(16000, 32000, always(4), random_column(32000)));
+  out.emplace_back("tall incidence", draw(32000, 16000, always(3), random_column(16000)));
+  out.emplace_back("short and wide", draw(100, 20000, always(1000), random_column(20000)));
   out.emplace_back("most rows empty", draw(
-                                          60000, 60000, [](auto r) { return r % 4 == 0 ? 9 : 0; },
-                                          random_column(60000, 3)));
+                                          24000, 24000, [](auto r) { return r % 4 == 0 ? 9 : 0; },
+                                          random_column(24000, 3)));
   out.emplace_back("hypersparse", draw(
-                                      400000, 400000, [](auto r) { return r % 50 == 7 ? 2 : 0; },
-                                      random_column(400000)));
+                                      160000, 160000, [](auto r) { return r % 50 == 7 ? 2 : 0; },
+                                      random_column(160000)));
   out.emplace_back("far more columns than nonzeros",
-                   draw(2000, 30000000, always(60), random_column(30000000)));
-  out.emplace_back("long rows", draw(2000, 2000, always(300), random_column(2000)));
+                   draw(1000, 30000000, always(60), random_column(30000000)));
+  out.emplace_back("long rows", draw(1000, 1000, always(150), random_column(1000)));
   return out;
 }
 
