@@ -51,6 +51,17 @@ class KernelResources(unittest.TestCase):
             "scan<float, (Mode)1, 8>",
         )
 
+    def test_a_kernel_of_a_joined_file_belongs_to_the_source_that_defines_it(self):
+        slices, joined = SOURCE / "kernels/jagged_slices/device_build.cu", SOURCE / "kernels/row_order/match_order.cu"
+        sources = [SOURCE / "kernels/gap_slices/device_build.cu", slices, joined]
+        self.assertEqual(kernel_resources.defining("jagged::fill<true, unsigned int>", sources), slices)
+        self.assertEqual(kernel_resources.defining("match::hold_rounds", sources), joined, "in a header of its folder")
+
+    def test_shared_memory_is_compared_in_steps_of_16_bytes(self):
+        alone, joined, more = ({"kernels/a.cu": {"scan": {"shared_bytes": count}}} for count in (4, 16, 20))
+        self.assertEqual(kernel_resources.compare(alone, joined), ([], []))
+        self.assertEqual(len(kernel_resources.compare(joined, more)[0]), 1)
+
     def test_a_change_is_one_line_and_none_is_silence(self):
         recorded = {"kernels/a.cu": {"scan": {"registers": 40, "spill_bytes": 0}}}
         self.assertEqual(kernel_resources.compare(recorded, recorded), ([], []))

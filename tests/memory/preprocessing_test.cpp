@@ -42,10 +42,10 @@ auto always(std::int64_t length) {
 // What is hardest on memory: little more than a nonzero per row and column, or far less.
 Matrices matrices() {
   Matrices out;
-  out.emplace_back("diagonal", draw(40000, 40000, always(1), [](auto r, auto) { return r; }));
-  out.emplace_back("one per row", draw(40000, 40000, always(1), random_column(40000)));
+  out.emplace_back("diagonal", draw(100000, 100000, always(1), [](auto r, auto) { return r; }));
+  out.emplace_back("one per row", draw(100000, 100000, always(1), random_column(100000)));
   out.emplace_back("one per row, popular columns",
-                   draw(40000, 40000, always(1), random_column(40000, 4)));
+                   draw(100000, 100000, always(1), random_column(100000, 4)));
   out.emplace_back("two per row", draw(32000, 32000, always(2), random_column(32000)));
   out.emplace_back("two per row, popular columns",
                    draw(32000, 32000, always(2), random_column(32000, 4)));
