@@ -13,8 +13,8 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / 32;
+constexpr int kCopyThreads = 256;
+constexpr int kWarps = kCopyThreads / 32;
 constexpr int kCtasPerSm = 16;
 
 // A warp per row, all warps of the grid in turn.
@@ -54,7 +54,7 @@ Buffer upload_dense(const CsrMatrix& a, const DenseView& shape, Device& device) 
   const Buffer values = upload_values(device, a, shape.type);
   visit_every_element_type(shape.type, [&](auto* tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
-    scatter_rows<<<kCtasPerSm * device.info().sm_count, kThreads, 0,
+    scatter_rows<<<kCtasPerSm * device.info().sm_count, kCopyThreads, 0,
                    static_cast<cudaStream_t>(device.stream().handle)>>>(
         shape.rows, row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(), values.as<T>(),
         dense.as<T>(), shape.ld);

@@ -12,14 +12,15 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::int64_t kAlignment = 16;  // bytes, of bulk tensor copies
-constexpr std::int64_t kElementBytes = 2;
+constexpr std::int64_t kAttentionAlignment = 16;  // bytes, of bulk tensor copies
+constexpr std::int64_t kAttentionElementBytes = 2;
 constexpr std::int32_t kHeadSize = 128;
 
 Heads read_heads(const spmmbench_heads& given, const char* name) {
   const auto address = reinterpret_cast<std::uintptr_t>(given.data);
-  if (given.data == nullptr || address % kAlignment != 0 ||
-      given.token * kElementBytes % kAlignment != 0 || given.head * kElementBytes % kAlignment != 0)
+  if (given.data == nullptr || address % kAttentionAlignment != 0 ||
+      given.token * kAttentionElementBytes % kAttentionAlignment != 0 ||
+      given.head * kAttentionElementBytes % kAttentionAlignment != 0)
     throw Error(fmt::format(
         "{}: address and distances of tokens and heads are multiples of 16 bytes", name));
   return {given.data, given.token, given.head};
