@@ -375,8 +375,8 @@ class Checker {
   }
 
   std::string check_frees(const SparseOperand& a) const {
-    // The allocator keeps what is freed first, so that one stretch alone may seem to hold more.
-    constexpr int kWarmUp = 4, kTimes = 16, kStretches = 2;
+    // The allocator keeps what is freed first, so that some stretches may seem to hold more.
+    constexpr int kWarmUp = 4, kTimes = 16, kStretches = 4;
     constexpr std::size_t kLeast = 16;  // bytes of what is allocated once in every preparation
     std::vector<std::size_t> held;      // as each stretch begins
     for (int i = 0; i < kWarmUp + kStretches * kTimes; ++i) {
