@@ -7,12 +7,17 @@ import warnings
 import torch
 
 import spmmbench
+from spmmbench.torch import BlockSwiglu
+
+PAIR = 128  # rows of gate and of up that block_swiglu takes together
 
 warnings.filterwarnings("ignore", message="Sparse .* tensor support is in beta")
 
 
 class Dense:
     """PyTorch's product: cuBLAS on a GPU."""
+
+    gates = False  # whether SwiGLU is part of the product of gate and up
 
     def __init__(self, weight):
         self._weight = weight
@@ -23,6 +28,8 @@ class Dense:
 
 class Blocks:
     """async_bcsr of libspmmbench; on the CPU its kernel for CSR."""
+
+    gates = False
 
     def __init__(self, weight):
         kernel = "async_bcsr" if weight.is_cuda else "auto"
@@ -40,6 +47,33 @@ class Blocks:
 
     def __call__(self, x):
         return (self._plan_for(x.shape[0]) @ x.T).T
+
+
+class GatedBlocks:
+    """block_swiglu of libspmmbench: gate and up, and SwiGLU of them. Needs a GPU."""
+
+    gates = True
+
+    def __init__(self, gate_up):
+        self._multiply = BlockSwiglu(*gate_up.chunk(2))
+
+    def device_bytes(self, tokens):
+        """0: PyTorch holds all of it."""
+        return 0
+
+    def __call__(self, x):
+        return self._multiply(x)
+
+
+def dense(name, weight):
+    return Dense(weight)
+
+
+def blocks(name, weight):
+    """The product of the linear layer of this name, by the blocks of its weight."""
+    if name == "gate_up" and weight.is_cuda and weight.shape[0] // 2 % PAIR == 0:
+        return GatedBlocks(weight)
+    return Blocks(weight)
 
 
 def prune_(weight, block, zeros):

@@ -154,8 +154,9 @@ class Decoder:
             y = product["gate_up"](normed)
             del normed
             mark("gate_up")
-            y = self._swiglu(y)
-            mark("swiglu")
+            if not product["gate_up"].gates:
+                y = self._swiglu(y)
+                mark("swiglu")
             y = product["down"](y)
             mark("down")
             clock.next_layer()

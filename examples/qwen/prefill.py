@@ -67,7 +67,7 @@ class Prefill:
     def rows(self):
         """Rows, one after another; weights are pruned behind the modes that need them whole."""
         args = self._args
-        dense = self._products(linear.Dense)
+        dense = self._products(linear.dense)
         for tokens in args.tokens:
             if "dense" in args.modes:
                 yield self._row(tokens, "dense", dense)[0]
@@ -82,7 +82,7 @@ class Prefill:
         for layer in self._weights.distinct():
             for weight in layer.linear.values():
                 linear.prune_(weight, args.block, args.zeros)
-        blocks = self._products(linear.Blocks)
+        blocks = self._products(linear.blocks)
         for tokens in args.tokens:
             row, expected = self._measured(tokens, "pruned", dense)
             yield row
@@ -95,7 +95,7 @@ class Prefill:
     def _products(self, kind):
         """For each layer {name: product}."""
         made = {
-            layer: {name: kind(weight) for name, weight in layer.linear.items()}
+            layer: {name: kind(name, weight) for name, weight in layer.linear.items()}
             for layer in self._weights.distinct()
         }
         return [made[layer] for layer in self._weights.layers]

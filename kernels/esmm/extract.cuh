@@ -64,6 +64,17 @@ __global__ void __launch_bounds__(kExtractWarps * 32)
   }
 }
 
+// The bits of a piece of 16 bytes that are set in a nonzero: all but signs, of `valid` elements.
+template <class T>
+__device__ uint4 magnitude_bits(std::int64_t valid) {
+  constexpr int kOfWord = 4 / int{sizeof(T)}, kBits = 8 * int{sizeof(T)};
+  std::uint32_t words[4] = {};
+#pragma unroll
+  for (int j = 0; j < 4 * kOfWord; ++j)
+    if (j < valid) words[j / kOfWord] |= ((1U << (kBits - 1)) - 1) << j % kOfWord * kBits;
+  return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
 // One warp per 32 rows x kExtractStrips strips of B: a lane reads 16 bytes of a row.
 template <class T>
 __global__ void __launch_bounds__(kExtractWarps * 32)
@@ -76,21 +87,20 @@ __global__ void __launch_bounds__(kExtractWarps * 32)
   const int first_strip =
       static_cast<int>(blockIdx.x) / (words / kExtractWarps) * kExtractStrips<T>;
   const std::int64_t col = static_cast<std::int64_t>(first_strip) * kStrip + lane * kOfPiece;
-  const std::int64_t valid = n - col;  // < 1: outside
+  const bool inside = col < n;
+  const uint4 counts = magnitude_bits<T>(n - col);
 
   std::uint32_t mine = 0;
 #pragma unroll 16
   for (int i = 0; i < 32; ++i) {
     const int row = word * 32 + i;
     uint4 piece{};
-    if (row < k && valid > 0)
+    if (row < k && inside)
       piece =
           __ldcs(reinterpret_cast<const uint4*>(b + static_cast<std::int64_t>(row) * ldb + col));
-    const T* const values = reinterpret_cast<const T*>(&piece);
-    bool nonzero = false;
-#pragma unroll
-    for (int j = 0; j < kOfPiece; ++j) nonzero |= j < valid && is_nonzero(values[j]);
-    const std::uint32_t ballot = __ballot_sync(kFullWarp, nonzero);
+    const std::uint32_t ballot =
+        __ballot_sync(kFullWarp, ((piece.x & counts.x) | (piece.y & counts.y) |
+                                  (piece.z & counts.z) | (piece.w & counts.w)) != 0);
     const std::uint32_t of_strip = ballot >> lane / kPieces<T> * kPieces<T>;
     const bool set = (of_strip & ((1U << kPieces<T>)-1)) != 0;
     mine |= static_cast<std::uint32_t>(set) << i;

@@ -1,4 +1,4 @@
-"""include/spmmbench/plugin.h, measure.h and attention.h for ctypes: the same structs, fields and values. The headers
+"""include/spmmbench/plugin.h, measure.h, attention.h and swiglu.h for ctypes: the same structs, fields and values. The headers
 say what each of them means; tests/python/test_abi.py compares sizes and offsets."""
 
 import ctypes as c
@@ -6,6 +6,7 @@ import ctypes as c
 ABI_VERSION = 2
 MEASURE_VERSION = 1
 ATTENTION_VERSION = 1
+SWIGLU_VERSION = 1
 
 OK, UNSUPPORTED, INVALID, OUT_OF_MEMORY, DEVICE_LOST, FAILED = range(6)
 HOST, CUDA = 0, 1
@@ -319,5 +320,32 @@ class Attention(Sized):
         ("size", c.c_size_t),
         ("version", c.c_uint32),
         ("attend", c.CFUNCTYPE(_Status, c.POINTER(AttentionCall), c.c_void_p)),
+        ("last_error", LastError),
+    ]
+
+
+class SwigluCall(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("type", c.c_int32),
+        ("rows", c.c_int64),
+        ("columns", c.c_int64),
+        ("tokens", c.c_int64),
+        ("x", c.c_void_p),
+        ("x_distance", c.c_int64),
+        ("y", c.c_void_p),
+        ("y_distance", c.c_int64),
+        ("tiles", c.c_void_p),
+        ("tile_count", c.c_int64),
+        ("pairs", c.c_void_p),
+        ("steps", c.c_void_p),
+    ]
+
+
+class Swiglu(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("version", c.c_uint32),
+        ("multiply", c.CFUNCTYPE(_Status, c.POINTER(SwigluCall), c.c_void_p)),
         ("last_error", LastError),
     ]

@@ -273,12 +273,20 @@ class Library:
         """The functions of attention.h."""
         return self._entry("spmmbench_attending", abi.Attention, abi.ATTENTION_VERSION, "attention.h")
 
+    @functools.cached_property
+    def swiglu(self):
+        """The functions of swiglu.h."""
+        return self._entry("spmmbench_gating", abi.Swiglu, abi.SWIGLU_VERSION, "swiglu.h")
+
     def check_measure(self, status):
         """The same for a function of `measure`."""
         _check(status, self.measure.last_error)
 
     def check_attention(self, status):
         _check(status, self.attention.last_error)
+
+    def check_swiglu(self, status):
+        _check(status, self.swiglu.last_error)
 
     def kernel(self, name):
         if name not in self.kernels:

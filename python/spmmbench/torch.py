@@ -16,6 +16,10 @@ In a job of torch.distributed, DistributedMatrix divides A, X and C by rows amon
 Attention over the blocks of keys that a pattern keeps, without gradients:
 
     y = block_attention(q, k, v, AttentionBlocks(kept, 128))
+
+The gated half of a feed-forward with block-sparse weights, without gradients:
+
+    y = BlockSwiglu(gate, up)(x)                    # silu(x gate^T) * (x up^T)
 """
 
 import weakref
@@ -28,9 +32,10 @@ from ._abi import ELEMENT_BYTES
 from ._attention import AttentionBlocks, block_attention
 from ._plan import LINE_BYTES
 from ._prepared import Prepared
+from ._swiglu import BlockSwiglu
 from .errors import Error, InvalidArgument
 
-__all__ = ["AttentionBlocks", "DistributedMatrix", "SparseMatrix", "block_attention"]
+__all__ = ["AttentionBlocks", "BlockSwiglu", "DistributedMatrix", "SparseMatrix", "block_attention"]
 
 _DTYPE_OF = {
     "fp32": torch.float32,

@@ -10,7 +10,7 @@ target_include_directories(spmmbench_plugin INTERFACE $<INSTALL_INTERFACE:${CMAK
 target_include_directories(spmmbench_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 install(FILES include/spmmbench/plugin.h include/spmmbench/plugin.hpp include/spmmbench/plugin_windows.hpp
-              include/spmmbench/cuda_on_host.c include/spmmbench/plugin_helpers.h include/spmmbench/measure.h include/spmmbench/attention.h
+              include/spmmbench/cuda_on_host.c include/spmmbench/plugin_helpers.h include/spmmbench/measure.h include/spmmbench/attention.h include/spmmbench/swiglu.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/spmmbench COMPONENT plugin)
 install(TARGETS spmmbench_plugin EXPORT plugin COMPONENT plugin)
 install(EXPORT plugin NAMESPACE spmmbench:: FILE plugin.cmake DESTINATION ${package_folder} COMPONENT plugin)

@@ -58,7 +58,7 @@ class InstalledLibrary(CliCase):
     def test_only_the_entries_are_visible(self):
         (library,) = self.prefix.rglob("libspmmbench.so")
         lines = run("nm", "-D", "--defined-only", library).splitlines()
-        entries = ["spmmbench_attending", "spmmbench_kernels", "spmmbench_measuring"]
+        entries = ["spmmbench_attending", "spmmbench_gating", "spmmbench_kernels", "spmmbench_measuring"]
         self.assertEqual([line.split()[-1] for line in lines], entries)
 
     def test_each_header_is_c99_and_cxx11_alone_or_cxx17(self):

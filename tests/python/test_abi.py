@@ -20,7 +20,7 @@ if COMPILER is None:
 import spmmbench  # noqa: E402
 from spmmbench import _abi  # noqa: E402
 
-HEADERS = ("plugin", "measure", "attention")
+HEADERS = ("plugin", "measure", "attention", "swiglu")
 STRUCTS = {
     "spmmbench_csr": _abi.Csr,
     "spmmbench_dense": _abi.Dense,
@@ -38,12 +38,14 @@ STRUCTS = {
     "spmmbench_heads": _abi.Heads,
     "spmmbench_attention_call": _abi.AttentionCall,
     "spmmbench_attention": _abi.Attention,
+    "spmmbench_swiglu_call": _abi.SwigluCall,
+    "spmmbench_swiglu": _abi.Swiglu,
 }
 VALUES = (
     "OK UNSUPPORTED INVALID OUT_OF_MEMORY DEVICE_LOST FAILED HOST CUDA F32 F16 BF16 I32 I64 "
     "ROW_MAJOR COL_MAJOR SUMS_FP32 SUMS_TENSOR_CORE SUMS_FP16 BINARY_A SQUARE_ONLY ADDS_TO_C "
     "IGNORES_STREAM KEEPS_A ROW_IDS VENDOR PACKED_ROWS TUNES TRANSPOSED UNCHECKED ABI_VERSION MEASURE_VERSION "
-    "ATTENTION_VERSION"
+    "ATTENTION_VERSION SWIGLU_VERSION"
 ).split()
 
 

@@ -299,14 +299,14 @@ class Decoder(Folder):
                 expected = {}
                 whole = torch.ones(1, TOKENS, TOKENS, dtype=torch.bool).tril()
                 few = torch.as_tensor(np.kron(args.kept[TOKENS], np.ones((BLOCK, BLOCK), bool)))[None] & whole
-                dense, blocks = run._products(products.Dense), None
+                dense, blocks = run._products(products.dense), None
                 self.assertIsInstance(run._weights.layers[0], model.Layer)
                 for mode in rows.MODES:
                     if mode == "pruned":
                         for layer in run._weights.distinct():
                             for weight in layer.linear.values():
                                 products.prune_(weight, 64, 0.5)
-                        blocks = run._products(products.Blocks)
+                        blocks = run._products(products.blocks)
                     mask = few if mode in rows.SPARSE_ATTENTION else whole
                     expected = plain_logits(run._weights, ids, mask)
                     used = blocks if mode in rows.SPARSE_LINEAR else dense
