@@ -139,8 +139,30 @@ def esmm():
         ]
         for row in rows
     ]
+    on_tensor_cores = [
+        [
+            row["size"],
+            percent(float(row["density"])),
+            *(
+                cell
+                for precision in ("fp16", "tf32")
+                for cell in (
+                    *(digits(float(row[f"mma_{precision}_{name}"])) for name in ("us", "total_us", "lists_us")),
+                    digits(float(row[f"cublas_{precision}_us"])),
+                    f"{float(row[f'cublas_{precision}_us']) / float(row[f'mma_{precision}_us']):.2f}",
+                )
+            ),
+        ]
+        for row in rows
+    ]
+    of_precision = ["with A's patterns", "lists", "cuBLAS", "over cuBLAS"]
     return f"""# ESMM
 
 Two sparse operands of size³ in fp32, patterns in both, hot, on an H200 (`results/h200/esmm_density.csv`), us:
 
-{table(["size", "bits set in each pattern", "`esmm`", "`esmm_skip`", "cuBLAS fp32", "`esmm` over cuBLAS"], lines)}"""
+{table(["size", "bits set in each pattern", "`esmm`", "`esmm_skip`", "cuBLAS fp32", "`esmm` over cuBLAS"], lines)}
+## On tensor cores
+
+The same by `esmm_mma`, which takes cuBLAS where many indices survive; with A's patterns made in each call; and by lists alone (`path=lists`), beside cuBLAS of the precision:
+
+{table(["size", "bits set in each pattern", "fp16", *of_precision, "tf32", *of_precision], on_tensor_cores)}"""

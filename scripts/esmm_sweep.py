@@ -48,8 +48,10 @@ KERNELS = {
     "esmm_b_us": ("esmm_b", "fp32"),
     "mma_fp16_us": ("esmm_mma", "fp16"),
     "mma_fp16_total_us": ("esmm_mma?extract=a", "fp16"),
+    "mma_fp16_lists_us": ("esmm_mma?path=lists", "fp16"),
     "mma_tf32_us": ("esmm_mma", "tf32"),
     "mma_tf32_total_us": ("esmm_mma?extract=a", "tf32"),
+    "mma_tf32_lists_us": ("esmm_mma?path=lists", "tf32"),
 }
 BASELINES = {"cublas_fp32_us": "fp32", "cublas_tf32_us": "tf32", "cublas_fp16_us": "fp16"}
 METRICS = ("a_pattern_us", "b_pattern_us", "a_pattern_density", "b_pattern_density",

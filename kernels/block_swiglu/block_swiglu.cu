@@ -74,8 +74,8 @@ void require_hopper() {
   const int major = attribute(cudaDevAttrComputeCapabilityMajor),
             minor = attribute(cudaDevAttrComputeCapabilityMinor);
   if (major != 9 || minor != 0)
-    throw Unsupported(fmt::format("SwiGLU by blocks needs compute capability 9.0; this GPU has {}.{}",
-                                  major, minor));
+    throw Unsupported(fmt::format(
+        "SwiGLU by blocks needs compute capability 9.0; this GPU has {}.{}", major, minor));
 }
 
 template <class S>

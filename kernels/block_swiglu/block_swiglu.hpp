@@ -24,12 +24,12 @@ struct SwigluBlocks {
 };
 
 struct BlockSwiglu {
-  ElementType type = ElementType::f16;      // of x, tiles and y: f16, bf16
-  std::int64_t rows = 0;                    // of gate and of up: a multiple of 128
-  std::int64_t columns = 0;                 // of both: a multiple of 64
-  std::int64_t tokens = 0;                  // rows of x and y
-  const void* x = nullptr;                  // [tokens, columns]
-  void* y = nullptr;                        // [tokens, rows]
+  ElementType type = ElementType::f16;          // of x, tiles and y: f16, bf16
+  std::int64_t rows = 0;                        // of gate and of up: a multiple of 128
+  std::int64_t columns = 0;                     // of both: a multiple of 64
+  std::int64_t tokens = 0;                      // rows of x and y
+  const void* x = nullptr;                      // [tokens, columns]
+  void* y = nullptr;                            // [tokens, rows]
   std::int64_t x_distance = 0, y_distance = 0;  // from one token to the next, in elements
   SwigluBlocks blocks;
 };

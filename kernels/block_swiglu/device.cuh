@@ -93,8 +93,8 @@ class Consumer {
  public:
   static constexpr int kSums = S::kTileN / 2;  // of a thread
 
-  __device__ Consumer(const CUtensorMap& map_y, const Arguments& args,
-                      const typename S::Ring& ring, const StageHead* heads, char* staging)
+  __device__ Consumer(const CUtensorMap& map_y, const Arguments& args, const typename S::Ring& ring,
+                      const StageHead* heads, char* staging)
       : map_y_(map_y),
         args_(args),
         ring_(ring),

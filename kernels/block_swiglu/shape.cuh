@@ -85,6 +85,6 @@ struct Front {
 };
 inline constexpr int kFrontBytes = 1024;
 template <class S>
-inline constexpr int kSharedBytes = kFrontBytes + S::kStagingBytes + S::kStages * S::kStageBytes;
+inline constexpr int kSharedBytes = kFrontBytes + S::kStagingBytes + S::kStages* S::kStageBytes;
 
 }  // namespace spmmbench::block_swiglu

@@ -18,8 +18,7 @@ constexpr std::int64_t kElementBytes = 2;
 
 void check_lines(const void* data, std::int64_t distance, std::int64_t length, const char* name) {
   if (data == nullptr || reinterpret_cast<std::uintptr_t>(data) % kAlignment != 0 ||
-      distance < length ||
-      distance * kElementBytes % static_cast<std::int64_t>(kAlignment) != 0)
+      distance < length || distance * kElementBytes % static_cast<std::int64_t>(kAlignment) != 0)
     throw Error(fmt::format(
         "{}: expected an address and a distance of tokens that are multiples of 16 bytes", name));
 }
@@ -29,9 +28,9 @@ void check_sizes(const spmmbench_swiglu_call& given) {
     throw Unsupported("SwiGLU by blocks takes fp16 and bf16");
   if (given.rows < 1 || given.rows % SwigluBlocks::kPairRows != 0 || given.columns < 1 ||
       given.columns % SwigluBlocks::kTile != 0)
-    throw Unsupported(fmt::format(
-        "gate and up of {} x {}; rows are a multiple of {} and columns of {}", given.rows,
-        given.columns, SwigluBlocks::kPairRows, SwigluBlocks::kTile));
+    throw Unsupported(
+        fmt::format("gate and up of {} x {}; rows are a multiple of {} and columns of {}",
+                    given.rows, given.columns, SwigluBlocks::kPairRows, SwigluBlocks::kTile));
   // Blocks of y, tiles and steps are counted in 32 bits.
   if (given.tokens < 1 || given.rows / SwigluBlocks::kPairRows > INT32_MAX / given.tokens)
     throw Error(fmt::format("{} tokens of {} rows are more than can be counted, or none",

@@ -20,7 +20,7 @@ constexpr std::int64_t kTile = SwigluBlocks::kTile, kPair = SwigluBlocks::kPairR
 
 struct SwigluCase {
   std::int64_t rows, columns, tokens;
-  int zeros;  // of 4 tiles
+  int zeros;         // of 4 tiles
   bool whole_pairs;  // both tiles of 128 rows, or each for itself
 };
 
@@ -93,28 +93,27 @@ std::vector<float> multiply(const SwigluCase& of, const GateUp& weights,
   std::vector<std::int32_t> pairs, steps;
   weights.make_steps(tiles, pairs, steps);
   const Buffer x_memory = upload_values(device, x, type),
-               tile_memory = upload_values(device, tiles, type),
-               pair_memory = device.upload(pairs), step_memory = device.upload(steps),
+               tile_memory = upload_values(device, tiles, type), pair_memory = device.upload(pairs),
+               step_memory = device.upload(steps),
                y = device.allocate(of.tokens * of.rows * bytes_of(type));
   device.fill_bytes(y.data(), 0xFF, y.bytes());
-  multiply_gated({.type = type,
-                  .rows = of.rows,
-                  .columns = of.columns,
-                  .tokens = of.tokens,
-                  .x = x_memory.data(),
-                  .y = y.data(),
-                  .x_distance = of.columns,
-                  .y_distance = of.rows,
-                  .blocks = {tile_memory.data(),
-                             static_cast<std::int64_t>(tiles.size()) / (kTile * kTile),
-                             pair_memory.as<std::int32_t>(), step_memory.as<std::int32_t>()}},
-                 device.stream());
+  multiply_gated(
+      {.type = type,
+       .rows = of.rows,
+       .columns = of.columns,
+       .tokens = of.tokens,
+       .x = x_memory.data(),
+       .y = y.data(),
+       .x_distance = of.columns,
+       .y_distance = of.rows,
+       .blocks = {tile_memory.data(), static_cast<std::int64_t>(tiles.size()) / (kTile * kTile),
+                  pair_memory.as<std::int32_t>(), step_memory.as<std::int32_t>()}},
+      device.stream());
   device.synchronize();
   std::vector<float> got;
   visit_element(type, [&](auto element) {
     using Stored = decltype(element);
-    for (const auto bits :
-         downloaded<typename Stored::Bits>(device, y.data(), of.tokens * of.rows))
+    for (const auto bits : downloaded<typename Stored::Bits>(device, y.data(), of.tokens * of.rows))
       got.push_back(static_cast<float>(Stored::decode(bits)));
   });
   return got;
@@ -147,7 +146,7 @@ void for_each_output(const SwigluCase& of, const GateUp& weights, const std::vec
 // Tokens that fill no tile of 192 or of 64; no tiles at all; more steps than a warp has lanes; more
 // blocks of y than multiprocessors, in several bands of tokens.
 const std::vector<SwigluCase> kSwigluCases = {
-    {128, 64, 1, 0, true},    {256, 192, 200, 2, false},  {128, 128, 64, 4, true},
+    {128, 64, 1, 0, true},     {256, 192, 200, 2, false},   {128, 128, 64, 4, true},
     {384, 2752, 100, 1, true}, {1280, 128, 2500, 2, false}, {256, 320, 385, 3, false},
 };
 
@@ -166,14 +165,16 @@ TEST(BlockSwiglu, IsWithinTheBoundOfItsSumsInFp64) {
       // is below 1.1; gating rounds four times in fp32.
       const double unit = precision == Precision::fp16 ? 0x1p-11 : 0x1p-8,
                    of_sum = static_cast<double>(of.columns) * 0x1p-23;
-      const double least = precision == Precision::fp16 ? 0x1p-25 : 0;  // half of a subnormal's unit
+      const double least =
+          precision == Precision::fp16 ? 0x1p-25 : 0;  // half of a subnormal's unit
       std::int64_t wrong = 0;
       for_each_output(of, weights, x, [&](std::int64_t at, const Sum& gate, const Sum& up) {
         const double silu = gate.exact / (1 + std::exp(-gate.exact));
-        const double from_sums = 1.1 * of_sum * gate.mass * (std::fabs(up.exact) + of_sum * up.mass) +
-                                 std::fabs(silu) * of_sum * up.mass;
-        const double bound = (unit + 0x1p-20) * (std::fabs(silu * up.exact) + from_sums) +
-                             from_sums + least;
+        const double from_sums =
+            1.1 * of_sum * gate.mass * (std::fabs(up.exact) + of_sum * up.mass) +
+            std::fabs(silu) * of_sum * up.mass;
+        const double bound =
+            (unit + 0x1p-20) * (std::fabs(silu * up.exact) + from_sums) + from_sums + least;
         wrong += !(std::fabs(got[at] - silu * up.exact) <= bound);
       });
       EXPECT_EQ(wrong, 0) << of.rows << " x " << of.columns << ", " << of.tokens << " tokens";
