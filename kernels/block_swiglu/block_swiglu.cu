@@ -86,7 +86,7 @@ void launch(const BlockSwiglu& of, cudaStream_t stream) {
       .steps = reinterpret_cast<const int4*>(of.blocks.steps),
       .pair_count = static_cast<int>(of.rows / SwigluBlocks::kPairRows),
       .token_tiles = static_cast<int>((of.tokens + S::kTileN - 1) / S::kTileN),
-      .band = kBandTokens / S::kTileN,
+      .band = (std::getenv("SWIGLU_BAND") ? std::atoi(std::getenv("SWIGLU_BAND")) : kBandTokens) / S::kTileN,
       .type = of.type,
       .tokens = of.tokens};
   const auto run = kernel<S>;
@@ -105,13 +105,18 @@ void launch(const BlockSwiglu& of, cudaStream_t stream) {
 void multiply_gated(const BlockSwiglu& of, Stream stream) {
   require_hopper();
   auto* const cuda_stream = static_cast<cudaStream_t>(stream.handle);
-  const bool narrow = std::getenv("SWIGLU_NARROW") != nullptr;
-  if (of.type == ElementType::f16)
-    narrow ? launch<swiglu::Shape<__half, 128>>(of, cuda_stream)
-           : launch<swiglu::Shape<__half, 192>>(of, cuda_stream);
-  else
-    narrow ? launch<swiglu::Shape<__nv_bfloat16, 128>>(of, cuda_stream)
-           : launch<swiglu::Shape<__nv_bfloat16, 192>>(of, cuda_stream);
+  const char* const variant = std::getenv("SWIGLU_V") != nullptr ? std::getenv("SWIGLU_V") : "";
+  const bool f16 = of.type == ElementType::f16;
+  switch (*variant) {
+    case 'n': return launch<swiglu::Shape<__half, 128>>(of, cuda_stream);
+    case 'p':
+      return f16 ? launch<swiglu::Shape<__half, 192, true>>(of, cuda_stream)
+                 : launch<swiglu::Shape<__nv_bfloat16, 192, true>>(of, cuda_stream);
+    case 'q': return launch<swiglu::Shape<__half, 128, true>>(of, cuda_stream);
+    default:
+      return f16 ? launch<swiglu::Shape<__half, 192>>(of, cuda_stream)
+                 : launch<swiglu::Shape<__nv_bfloat16, 192>>(of, cuda_stream);
+  }
 }
 
 }  // namespace spmmbench

@@ -87,6 +87,16 @@ __device__ inline float gated(float g, float u) {
   return g * u * ptx::rcp_approx_ftz(1 + ptx::ex2_approx_ftz(-kLog2E * g));
 }
 
+// The same of two, with one reciprocal.
+__device__ inline void gated2(float g0, float g1, float& u0, float& u1) {
+  constexpr float kLog2E = 1.44269504F, kMost = 60;
+  const float d0 = 1 + ptx::ex2_approx_ftz(fminf(-kLog2E * g0, kMost));
+  const float d1 = 1 + ptx::ex2_approx_ftz(fminf(-kLog2E * g1, kMost));
+  const float inverse = ptx::rcp_approx_ftz(d0 * d1);
+  u0 *= g0 * (inverse * d1);
+  u1 *= g1 * (inverse * d0);
+}
+
 // A consumer warpgroup.
 template <class S>
 class Consumer {
@@ -107,8 +117,13 @@ class Consumer {
     do {
       sum(gate);
       sum(up);
+      if constexpr (S::kShared) {
 #pragma unroll
-      for (int i = 0; i < kSums; ++i) up[i] = gated(gate[i], up[i]);
+        for (int i = 0; i < kSums; i += 2) gated2(gate[i], gate[i + 1], up[i], up[i + 1]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kSums; ++i) up[i] = gated(gate[i], up[i]);
+      }
       store(up);
     } while (!any(flags_ & StageHead::kLastItem));
     if (threadIdx.x % kWarpgroup == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());

@@ -24,8 +24,9 @@ inline constexpr int kThreads = kConsumers + kWarpgroup;
 inline constexpr RoleRegisters kRegisters{.producer = 40, .consumer = 232};
 
 // 128 rows of gate and the same of up, times kTileN tokens.
-template <class Input_, int kTokens>
+template <class Input_, int kTokens, bool kShared_ = false>
 struct Shape {
+  static constexpr bool kShared = kShared_;
   using Input = Input_;
   using Element = Input;
   static constexpr int kTileN = kTokens;

@@ -101,5 +101,56 @@ class Abi(unittest.TestCase):
         self.assertEqual(named, set(STRUCTS))
 
 
+class Refusals(unittest.TestCase):
+    """Of attention.h and swiglu.h: before anything is launched, so that addresses may be made up."""
+
+    def refused(self, words, call, check, struct, **given):
+        with self.subTest(words), self.assertRaisesRegex(spmmbench.Error, words) as caught:
+            size = given.pop("size", ctypes.sizeof(struct))
+            asked = struct(**given)
+            asked.size = size
+            check(call(asked, None))
+        self.assertNotIn("\n", str(caught.exception))
+
+    def test_attention_that_does_not_fit_is_told_in_one_line(self):
+        library = spmmbench.load()
+        heads = _abi.Heads(data=4096, token=512, head=128)
+        good = dict(type=_abi.F16, head_size=128, heads=4, key_heads=2, tokens=256, scale=1, q=heads, k=heads, v=heads)
+        good |= dict(out=heads, block=64, counts=4096, columns=4096, pitch=4)
+        for words, change in (
+            ("takes fp16 and bf16", dict(type=_abi.F32)),
+            ("heads of 64; 128 is taken", dict(head_size=64)),
+            ("3 heads of queries and 2 of keys", dict(heads=3)),
+            ("blocks of 32 tokens; 64 or 128", dict(block=32)),
+            ("200 tokens are no multiple of blocks of 64", dict(tokens=200)),
+            ("counts and columns", dict(columns=None)),
+            ("a number above 0", dict(scale=0)),
+            ("v: address and distances", dict(v=_abi.Heads(data=4098, token=512, head=128))),
+            ("size is below", dict(size=8)),
+        ):
+            self.refused(
+                words, library.attention.attend, library.check_attention, _abi.AttentionCall, **{**good, **change}
+            )
+
+    def test_swiglu_that_does_not_fit_is_told_in_one_line(self):
+        library = spmmbench.load()
+        good = dict(type=_abi.F16, rows=256, columns=128, tokens=8, x=4096, x_distance=128, y=4096, y_distance=256)
+        good |= dict(tiles=4096, tile_count=2, pairs=4096, steps=4096)
+        for words, change in (
+            ("takes fp16 and bf16", dict(type=_abi.F32)),
+            ("gate and up of 192 x 128; rows are a multiple of 128", dict(rows=192)),
+            ("gate and up of 256 x 96; .* and columns of 64", dict(columns=96)),
+            ("0 tokens of 256 rows", dict(tokens=0)),
+            ("more than can be counted", dict(tokens=2**40)),
+            ("0 tiles; from 1", dict(tile_count=0)),
+            ("x: expected an address", dict(x=4098)),
+            ("x: expected an address", dict(x_distance=64)),
+            ("y: expected an address", dict(y_distance=257)),
+            ("steps: expected an address", dict(steps=None)),
+            (r"spmmbench_swiglu_call.size is 8", dict(size=8)),
+        ):
+            self.refused(words, library.swiglu.multiply, library.check_swiglu, _abi.SwigluCall, **{**good, **change})
+
+
 if __name__ == "__main__":
     main()
