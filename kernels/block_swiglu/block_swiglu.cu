@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "block_swiglu/block_swiglu.hpp"
 #include "block_swiglu/device.cuh"
@@ -27,7 +26,7 @@ namespace {
 
 namespace swiglu = block_swiglu;
 
-// Tokens of a band; async_bcsr has as many columns in one, and more of them gained nothing.
+// Tokens of a band, about. 576 and 2048 took as long (docs/decisions/async-bcsr.md).
 constexpr int kBandTokens = 1024;
 
 template <class S>
@@ -43,13 +42,9 @@ __global__ void __launch_bounds__(swiglu::kThreads, 1)
   ring.start(1, swiglu::kConsumers / 32);
   with_roles<swiglu::kConsumers, swiglu::kRegisters>(
       [&](int thread) {
-        ptx::griddepcontrol_wait();
         if (thread < 32) swiglu::produce<S>(map_tiles, map_x, args, ring, front.head);
       },
-      [&] {
-        ptx::griddepcontrol_wait();
-        swiglu::Consumer<S>(map_y, args, ring, front.head, staging).run();
-      });
+      [&] { swiglu::Consumer<S>(map_y, args, ring, front.head, staging).run(); });
 }
 
 CUtensorMap map_of(const void* data, ElementType type, std::int64_t lines, std::int64_t length,
@@ -86,7 +81,7 @@ void launch(const BlockSwiglu& of, cudaStream_t stream) {
       .steps = reinterpret_cast<const int4*>(of.blocks.steps),
       .pair_count = static_cast<int>(of.rows / SwigluBlocks::kPairRows),
       .token_tiles = static_cast<int>((of.tokens + S::kTileN - 1) / S::kTileN),
-      .band = (std::getenv("SWIGLU_BAND") ? std::atoi(std::getenv("SWIGLU_BAND")) : kBandTokens) / S::kTileN,
+      .band = kBandTokens / S::kTileN,
       .type = of.type,
       .tokens = of.tokens};
   const auto run = kernel<S>;
@@ -105,18 +100,8 @@ void launch(const BlockSwiglu& of, cudaStream_t stream) {
 void multiply_gated(const BlockSwiglu& of, Stream stream) {
   require_hopper();
   auto* const cuda_stream = static_cast<cudaStream_t>(stream.handle);
-  const char* const variant = std::getenv("SWIGLU_V") != nullptr ? std::getenv("SWIGLU_V") : "";
-  const bool f16 = of.type == ElementType::f16;
-  switch (*variant) {
-    case 'n': return launch<swiglu::Shape<__half, 128>>(of, cuda_stream);
-    case 'p':
-      return f16 ? launch<swiglu::Shape<__half, 192, true>>(of, cuda_stream)
-                 : launch<swiglu::Shape<__nv_bfloat16, 192, true>>(of, cuda_stream);
-    case 'q': return launch<swiglu::Shape<__half, 128, true>>(of, cuda_stream);
-    default:
-      return f16 ? launch<swiglu::Shape<__half, 192>>(of, cuda_stream)
-                 : launch<swiglu::Shape<__nv_bfloat16, 192>>(of, cuda_stream);
-  }
+  if (of.type == ElementType::f16) launch<swiglu::Shape<__half>>(of, cuda_stream);
+  else launch<swiglu::Shape<__nv_bfloat16>>(of, cuda_stream);
 }
 
 }  // namespace spmmbench

@@ -24,16 +24,15 @@ inline constexpr int kThreads = kConsumers + kWarpgroup;
 inline constexpr RoleRegisters kRegisters{.producer = 40, .consumer = 232};
 
 // 128 rows of gate and the same of up, times kTileN tokens.
-template <class Input_, int kTokens, bool kShared_ = false>
+template <class Input_>
 struct Shape {
-  static constexpr bool kShared = kShared_;
   using Input = Input_;
   using Element = Input;
-  static constexpr int kTileN = kTokens;
+  static constexpr int kTileN = 192;
   static constexpr ptx::Major kMajorB = ptx::Major::k;
   static constexpr int kTilesB = kTileN / kUnitRows;
   static constexpr int kStageBytes = (kHeight + kTilesB) * kTileBytes;
-  static constexpr int kStages = kTileN == 128 ? 6 : 4;
+  static constexpr int kStages = 4;
   static constexpr int kChunks = 2;  // of y, per consumer, on their way to memory
   static constexpr int kStagingBytes = kHeight * kChunks * kTileBytes;
   using Ring = HopperRing<kStages, kStageBytes>;
