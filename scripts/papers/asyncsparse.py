@@ -107,7 +107,7 @@ def bcsr(documents):
 
 
 QWEN_ZEROS, QWEN_BLOCK, QWEN_TOKENS = 0.9, 128, 65536
-FFN = ("gate_up", "down")
+FFN = ("gate_up", "swiglu", "down")  # one operation where block_swiglu multiplies gate and up
 LINEAR = ("qkv", "o", *FFN)
 ATTENTION = ("find blocks", "attention")
 
@@ -145,7 +145,7 @@ def qwen(documents):
             ("end to end, all linear layers sparse", None, end_to_end("linear")),
             ("… over cuBLAS on the same zeros", None, end_to_end("linear", base="pruned")),
             ("end to end, attention sparse", None, end_to_end("attention")),
-            ("all 28 layers' linear parts: dense / sparse", None, over("linear", LINEAR)),
+            ("all 28 layers' linear parts and SwiGLU: dense / sparse", None, over("linear", LINEAR)),
             ("FFN alone: dense / sparse", None, over("linear", FFN)),
             ("attention alone: dense / sparse", None, over("attention", ATTENTION)),
         )
@@ -154,7 +154,7 @@ def qwen(documents):
     measured = f"{told.get('measured_layers', '?')} of {told.get('layers', '?')} layers are measured, times scaled"
     differs = [
         "Dense over sparse, of examples/qwen. The feed-forward with sparse attention is put together of the times of "
-        "operations; the other lines end to end are whole passes.",
+        "operations; the other lines end to end are whole passes. The feed-forward includes SwiGLU.",
         f"Dense is cuBLAS with unpruned random weights and {told.get('dense_attention', 'cuDNN')}; {measured}. Zeros save "
         "power, so that all of a pass with pruned weights runs at a higher clock.",
         f"Blocks of {QWEN_BLOCK} × {QWEN_BLOCK}; attention by {told.get('sparse_attention', 'FlexAttention')}, {QWEN_ZEROS:.0%} zeros of the causal half, "
