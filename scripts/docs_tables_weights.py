@@ -154,6 +154,7 @@ def esmm():
             ),
         ]
         for row in rows
+        if row["mma_fp16_us"]
     ]
     of_precision = ["with A's patterns", "lists", "cuBLAS", "over cuBLAS"]
     return f"""# ESMM
