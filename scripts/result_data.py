@@ -27,6 +27,7 @@ ABSENT_ROW = {
     "reorder": "none",
     "alpha": 1,
     "beta": 0,
+    "batch": 1,
     "reason": "",
     "stages_ms": {},
     "calls_us": {},
@@ -259,9 +260,11 @@ def checked_row(row, place):
     check_texts(matrix, ("source", "sha256"), f"{where}: matrix.")
     texts = ("precision", "c_type", "layout", "reorder", "reason", "command")
     check_texts(row, texts, f"{where}: ")
-    check_numbers(row, ["alpha", "beta"], f"{where}: ")
+    check_numbers(row, ["alpha", "beta", "batch"], f"{where}: ")
     if (row["alpha"], row["beta"]) != (1, 0):  # another problem than C = A B
         row["layout"] += f", {row['alpha']:g} A B + {row['beta']:g} C"
+    if row["batch"] != 1:
+        row["layout"] += f", a batch of {row['batch']:g}"
     for field in ("baseline", "binary"):
         if not isinstance(row[field], bool):
             raise ValueError(f"{where}: {field} is neither true nor false")

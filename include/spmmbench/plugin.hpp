@@ -73,10 +73,16 @@ class Stages {
 using Launch =
     std::function<void(const spmmbench_dense& b, const spmmbench_dense& c, void* stream)>;
 
+// C = alpha * A * B + beta * C, as plugin.h has launch_scaled.
+using LaunchScaled = std::function<void(const spmmbench_dense& b, const spmmbench_dense& c,
+                                        double alpha, double beta, void* stream)>;
+
 struct Plan {
   Launch launch;
   // Fills what it knows of a report; may be left out. Strings live as long as the plan.
   std::function<void(spmmbench_report& report)> report = {};
+  // Of every plan of a kernel with Scalars::taken, and of no other.
+  LaunchScaled launch_scaled = {};
 };
 
 using Bind = std::function<Plan(const spmmbench_shape& shape, Stages& stages)>;
@@ -116,10 +122,14 @@ spmmbench_status guarded(const Function& function) noexcept {
   }
 }
 
+// Whether a kernel multiplies by alpha and beta itself; of others spmmbench adds in a launch of its
+// own.
+enum class Scalars { not_taken, taken };
+
 // One kernel of the table; lives until the program ends.
 class Kernel {
  public:
-  Kernel(spmmbench_kernel description, Prepare prepare)
+  Kernel(spmmbench_kernel description, Prepare prepare, Scalars scalars = Scalars::not_taken)
       : c_(description), prepare_(std::move(prepare)) {
     c_.size = sizeof c_;
     c_.user = this;
@@ -143,6 +153,12 @@ class Kernel {
                    void* stream) {
       return guarded([&] { reinterpret_cast<Plan*>(plan)->launch(*b, *c, stream); });
     };
+    if (scalars == Scalars::taken)
+      c_.launch_scaled = [](spmmbench_plan* plan, const spmmbench_dense* b,
+                            const spmmbench_dense* c, double alpha, double beta, void* stream) {
+        return guarded(
+            [&] { reinterpret_cast<Plan*>(plan)->launch_scaled(*b, *c, alpha, beta, stream); });
+      };
     c_.report = [](spmmbench_plan* plan, spmmbench_report* report) {
       return guarded([&] {
         const Plan& of = *reinterpret_cast<Plan*>(plan);

@@ -71,6 +71,7 @@ struct ResultRow {
   std::optional<Pick> pick;                   // of a kernel that runs another
   std::string precision, c_type, layout, reorder;
   double alpha = 1, beta = 0;         // of C = alpha * A * B + beta * C
+  std::int64_t batch = 1;             // products C_i = A * B_i of N columns each
   std::optional<SplitProduct> split;  // of a case on several GPUs
   Status status = Status::failed;
   std::string reason;  // why not ok; empty otherwise

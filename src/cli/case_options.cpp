@@ -8,10 +8,12 @@
 
 #include "cli/lists.hpp"
 #include "core/drop_repeats.hpp"
+#include "core/limits.hpp"
 #include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "io/prune.hpp"
 #include "io/tensor_path.hpp"
+#include "measure/batch.hpp"
 #include "report/journal.hpp"
 #include "spmmbench/error.hpp"
 
@@ -96,6 +98,21 @@ void check_scalars(const Cases& cases) {
   }
 }
 
+// Each member has random numbers of its own.
+void check_batch(const Cases& cases) {
+  if (cases.batch < 1 || cases.batch > kLargestBatch)
+    throw Error(fmt::format("--batch {}: expected 1 to {}", cases.batch, kLargestBatch));
+  if (cases.batch == 1) return;
+  if (!cases.b_file.empty()) throw Error("--batch: not with --b, which gives one B");
+  for (const std::string& input : cases.inputs)
+    if (columns_of_own_b(input))
+      throw Error(fmt::format("--batch: not with {}, which makes a B of its own", input));
+  for (const std::int64_t n : cases.ns)
+    if (n > kLargestN / cases.batch)
+      throw Error(
+          fmt::format("--batch {}: expected at most {} columns in all", cases.batch, kLargestN));
+}
+
 bool is_given(const CLI::Option* option) { return option != nullptr && option->count() > 0; }
 
 // Where only one of the two limits is given, it moves the default of the other.
@@ -155,6 +172,7 @@ RunOptions resolve(CaseOptions in) {
     out.cases.precisions.push_back(parse_precision(text));
   drop_repeats(out.cases.precisions);
   check_scalars(out.cases);
+  check_batch(out.cases);
   out.cases.c_type = parse_element_type(in.c_type);
   if (in.layout != "row" && in.layout != "col")
     throw Error(fmt::format("--b-layout {}: expected row or col", in.layout));
@@ -186,6 +204,10 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
           "Of C = alpha A B + beta C; by kernels that take neither in a launch after theirs")
       ->capture_default_str();
   command.add_option("--beta", in.options.cases.scalars.beta, "Likewise; 0: C is not read")
+      ->capture_default_str();
+  command
+      .add_option("--batch", in.options.cases.batch,
+                  "Products C_i = A B_i, whose B_i and C_i follow one another in memory")
       ->capture_default_str();
   command.add_option("--b-layout", in.layout, "Layout of B and C: row or col (token by token)")
       ->capture_default_str();

@@ -5,12 +5,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "cli/lists.hpp"
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
+#include "measure/batch.hpp"
 #include "plugin/plugin.hpp"
 #include "report/fields.hpp"
 #include "run/options.hpp"
@@ -107,17 +109,33 @@ Json variant_json(const KernelInfo& info, const Variant& variant) {
           {"limits", limits_json(with.sizes)}};
 }
 
+// Names as those of plugin.h. A library's kernel has its own.
+std::vector<std::string> flags_of(const KernelInfo& info, bool is_ours) {
+  std::vector<std::string> flags = info.flags;
+  if (!is_ours) return flags;
+  for (const auto& [has, name] :
+       {std::pair{info.binary, "binary_a"}, std::pair{info.adds_to_c, "adds_to_c"},
+        std::pair{info.ignores_stream, "ignores_stream"}, std::pair{info.writes_row_ids, "row_ids"},
+        std::pair{info.form.packed, "packed_rows"}, std::pair{info.inspects_b, "inspects_b"},
+        std::pair{info.takes_values, "takes_values"}})
+    if (has) flags.emplace_back(name);
+  return flags;
+}
+
+Json memories_json(const KernelInfo& info) {
+  Json memories = Json::array();
+  for (const DeviceKind memory : info.a_memory)
+    memories.push_back(memory == DeviceKind::cuda ? "cuda" : "host");
+  return memories;
+}
+
 // What a library says of a kernel beside what there is of every kernel.
 Json library_json(const Kernel& kernel) {
   const KernelInfo& info = kernel.info();
-  Json memories = Json::array(), variants = Json::array();
-  for (const DeviceKind memory : info.a_memory)
-    memories.push_back(memory == DeviceKind::cuda ? "cuda" : "host");
+  Json variants = Json::array();
   for (const Variant& variant : info.variants) variants.push_back(variant_json(info, variant));
-  return {{"library", plugin_path(kernel)},
-          {"a_memory", memories},
-          {"flags", info.flags},
-          {"variants", variants}};
+  return {
+      {"library", plugin_path(kernel)}, {"a_memory", memories_json(info)}, {"variants", variants}};
 }
 
 Json entry_json(const Kernel& kernel) {
@@ -141,6 +159,8 @@ Json entry_json(const Kernel& kernel) {
       {"limits", limits_json(info.sizes)},
       {"packed_rows", info.form.packed},
       {"c_row_multiple", info.form.c_row_multiple},
+      {"flags", flags_of(info, is_ours)},
+      {"batch", why_no_batch(info).empty()},
       {"baseline", info.baseline},
       {"writes_row_ids", info.writes_row_ids},
       {"options", options_json(info.options)}};
@@ -183,14 +203,17 @@ std::string comma_list(const Json& list) {
   return fmt::format("{}", fmt::join(list.get<std::vector<std::string>>(), ", "));
 }
 
-void print_of_library(const Json& entry) {
+void print_traits(const Json& entry) {
   print("    {:<22} {}\n", "sums in", entry.at("sums").get<std::string>());
   print("    {:<22} {}, {}-major\n", "C", comma_list(entry.at("c_types")),
         comma_list(entry.at("layouts")));
-  print("    {:<22} {}\n", "A on", comma_list(entry.at("a_memory")));
+  if (entry.contains("a_memory"))
+    print("    {:<22} {}\n", "A on", comma_list(entry.at("a_memory")));
   if (!entry.at("flags").empty()) print("    {:<22} {}\n", "flags", comma_list(entry.at("flags")));
   if (const auto rows = entry.at("c_row_multiple").get<int>(); rows > 1)
     print("    {:<22} up to a multiple of {} rows\n", "writes C", rows);
+  if (!entry.at("batch").get<bool>()) print("    {:<22} no --batch of rows\n", "takes");
+  if (!entry.contains("variants")) return;
   for (const Json& variant : entry.at("variants")) {
     const std::string sizes = variant.at("sizes");
     print("    {:<22} sums in {}; C {}, {}-major{}\n",
@@ -215,7 +238,7 @@ void print_section(const std::string& title, const Json& entries) {
     }
     if (const std::string sizes = entry.value("sizes", ""); !sizes.empty())
       print("    {:<22} {}\n", "takes", sizes);
-    if (entry.contains("library")) print_of_library(entry);
+    if (entry.contains("flags")) print_traits(entry);
     for (const Json& option : entry.at("options"))
       print("    {:<22} {} [{}]\n    {:<22} {}\n", option.at("name").get<std::string>() + "=",
             option.at("help").get<std::string>(), option.at("default").get<std::string>(), "",

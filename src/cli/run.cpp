@@ -108,7 +108,8 @@ void divide(const RunArguments& in, RunOptions& options) {
                                                  {how.repeat_check, "--repeat-check"},
                                                  {!how.save_failing.empty(), "--save-failing"},
                                                  {!cases.b_file.empty(), "--b"},
-                                                 {!cases.scalars.plain(), "--alpha and --beta"}};
+                                                 {!cases.scalars.plain(), "--alpha and --beta"},
+                                                 {cases.batch > 1, "--batch"}};
   for (const auto& [given, name] : others)
     if (given) throw Error(fmt::format("{}: not with --gpus of more than 1", name));
 }

@@ -8,6 +8,7 @@
 #include "core/steady_seconds.hpp"
 #include "gpu/csr_on_device.hpp"
 #include "gpu/scaled_launches.hpp"
+#include "measure/batch.hpp"
 #include "process/interrupt.hpp"
 #include "spmmbench/reordering.hpp"
 #include "spmmbench/stage_timer.hpp"
@@ -19,7 +20,7 @@ namespace {
 // In microseconds.
 double time_once(const KernelChoice& choice, Problem problem, const Spec& reorder,
                  const Operands& operands, std::int64_t calls, Device& device,
-                 const Scalars& scalars) {
+                 const Scalars& scalars, std::int64_t members) {
   StageTimer stages;
   const std::unique_ptr<RowOrders> orders = make_row_orders(*problem.a, reorder);
   problem.orders = orders.get();
@@ -34,7 +35,7 @@ double time_once(const KernelChoice& choice, Problem problem, const Spec& reorde
   }
   const std::unique_ptr<Prepared> a =
       choice.kernel->prepare(problem.operand(), problem.options, device, stages);
-  const std::unique_ptr<Plan> plan = a->bind(problem.shape(), stages);
+  const std::unique_ptr<Plan> plan = bind_members(*a, problem.shape(), members, stages);
   plan->inspect_b(operands.b, stages);
   ScaledLaunches launches(*plan, choice.kernel->info(), device);
   for (std::int64_t i = 0; i < calls; ++i)
@@ -47,14 +48,16 @@ double time_once(const KernelChoice& choice, Problem problem, const Spec& reorde
 
 std::vector<std::pair<std::string, double>> measure_calls_curve(
     const KernelChoice& choice, Problem problem, const Spec& reorder, const Operands& operands,
-    std::span<const std::int64_t> calls, Device& device, const Scalars& scalars) {
+    std::span<const std::int64_t> calls, Device& device, const Scalars& scalars,
+    std::int64_t members) {
   problem.on_device = nullptr;
   std::vector<std::pair<std::string, double>> curve;
   for (const std::int64_t count : calls) {
     std::vector<double> times;
     for (int i = 0; i < kCurveRepeats; ++i) {
       poll_interrupt();
-      times.push_back(time_once(choice, problem, reorder, operands, count, device, scalars));
+      times.push_back(
+          time_once(choice, problem, reorder, operands, count, device, scalars, members));
     }
     curve.emplace_back(fmt::format("{}", count), summarise(std::move(times), 1).median_us);
   }

@@ -25,6 +25,7 @@ inline constexpr int kCurveRepeats = 3;  // of each number of calls; the median 
 // its launches counts. Throws what preparing throws, and Interrupted.
 std::vector<std::pair<std::string, double>> measure_calls_curve(
     const KernelChoice& choice, Problem problem, const Spec& reorder, const Operands& operands,
-    std::span<const std::int64_t> calls, Device& device, const Scalars& scalars = {});
+    std::span<const std::int64_t> calls, Device& device, const Scalars& scalars = {},
+    std::int64_t members = 1);
 
 }  // namespace spmmbench

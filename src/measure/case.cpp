@@ -26,14 +26,19 @@
 namespace spmmbench {
 namespace {
 
-void fill_from_plan(const Plan& plan, const Problem& problem, ResultRow& row) {
+// Useful operations of a launch.
+double flops_of(const CaseInput& input) {
+  return 2.0 * static_cast<double>(input.problem.nnz()) * static_cast<double>(input.problem.n) *
+         static_cast<double>(input.members);
+}
+
+void fill_from_plan(const Plan& plan, const CaseInput& input, ResultRow& row) {
   PlanReport report = plan.report();
   row.device_bytes = report.device_bytes;
   row.format = std::move(report.format);
   row.params = std::move(report.params);
   row.pick = std::move(report.pick);
-  row.issued_flops = report.issued_flops.value_or(2.0 * static_cast<double>(problem.nnz()) *
-                                                  static_cast<double>(problem.n));
+  row.issued_flops = report.issued_flops.value_or(flops_of(input));
   row.metrics.merge(report.metrics);
 }
 
@@ -69,7 +74,8 @@ ExactTest test_exactly(const CaseInput& input, const Plan& plan) {
   Problem problem = input.problem;
   problem.options = launched.options;
   return run_exact_test(*launched.kernel, problem, *input.exact, prepared.exact_a,
-                        input.operands->c, *input.device, input.take_c, input.update);
+                        input.operands->c, *input.device, input.take_c, input.update,
+                        input.members);
 }
 
 void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
@@ -110,7 +116,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     if (!verify(input, row)) break;
     poll_interrupt();
   }
-  fill_from_plan(*plan, input.problem, row);
+  fill_from_plan(*plan, input, row);
   *row.device_bytes += launches.device_bytes();
   if (row.status == Status::wrong) return;
   if (!inexact.empty()) {
@@ -150,16 +156,16 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   }
   if (!take_times(input, limits, launches, row)) return;
   if (!input.calls_curve.empty()) {
-    row.calls_us = measure_calls_curve(*input.choice, input.problem, Spec::parse(row.reorder),
-                                       operands, input.calls_curve, device, input.scalars());
+    row.calls_us =
+        measure_calls_curve(*input.choice, input.problem, Spec::parse(row.reorder), operands,
+                            input.calls_curve, device, input.scalars(), input.members);
     take_c(input);
     if (!verify(input, row, "after several calls: ")) {
       row.hot = row.cold = std::nullopt;
       return;
     }
   }
-  row.gflops = 2.0 * static_cast<double>(input.problem.nnz()) *
-               static_cast<double>(input.problem.n) / row.hot->median_us / 1e3;
+  row.gflops = flops_of(input) / row.hot->median_us / 1e3;
   row.compulsory_bytes = input.compulsory_bytes;
   row.bound_us = input.bound_us;
   row.of_bound = input.bound_us / row.hot->median_us;
@@ -191,8 +197,12 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
       row.status = Status::skipped;
       row.reason = reason;
     };
+    const std::string alone =
+        input.members > 1 ? why_no_batch(input.choice->kernel->info()) : std::string();
     if (!support.ok) {
       skip(support.reason);
+    } else if (!alone.empty()) {
+      skip(alone);
     } else if (input.operands == nullptr) {
       fail(input.operands_error);
     } else if (!fits()) {

@@ -43,7 +43,7 @@ std::string fault_in_c(const CaseInput& input, ResultRow& row) {
   if (input.b_is_drawn) {
     if (!input.mean_error)
       input.mean_error =
-          mean_error(*input.problem.a, input.problem.n, bound_of(input), input.update);
+          mean_error(input.checked_a(), input.problem.n, bound_of(input), input.update);
     verdict.error_over_mean =
         verdict.error_frobenius == 0 ? 0 : verdict.error_frobenius / *input.mean_error;
   }
@@ -97,7 +97,12 @@ bool verify(const CaseInput& input, ResultRow& row, const std::string& which, bo
 
 void call_wrong(const CaseInput& input, ResultRow& row, const std::string& fault) {
   row.status = Status::wrong;
-  row.reason = fault + save_wrong(input, input.problem, input.operands->b, input.update, row);
+  Problem problem = input.problem;
+  if (input.diagonal != nullptr) {
+    problem.a = &input.diagonal->a;
+    problem.row_ids = input.diagonal->row_ids;
+  }
+  row.reason = fault + save_wrong(input, problem, input.operands->b, input.update, row);
 }
 
 std::string describe_failure(const CaseInput& input, const ResultRow& row) {
@@ -105,9 +110,13 @@ std::string describe_failure(const CaseInput& input, const ResultRow& row) {
                                   row.exact->worst_row, row.exact->worst_col);
   if (!input.save_wrong) return fault;
   Problem problem = input.problem;  // the test has an A and a B of its own
+  const DenseView& b = input.exact->on_device(problem, *input.device, input.members).b;
   problem.a = &input.exact->a();
-  return fault + save_wrong(input, problem, input.exact->on_device(problem, *input.device).b,
-                            input.exact->update(input.update), row);
+  if (input.members > 1) {
+    problem.a = &input.exact->diagonal(input.members).a;
+    problem.row_ids = input.exact->diagonal(input.members).row_ids;
+  }
+  return fault + save_wrong(input, problem, b, input.exact->update(input.update), row);
 }
 
 std::string why_unproved(const CaseInput& input, const ResultRow& row) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "measure/batch.hpp"
 #include "measure/exact_test.hpp"
 #include "measure/kernel_choice.hpp"
 #include "measure/operands.hpp"
@@ -35,11 +36,13 @@ struct CaseInput {
   const Operands* operands = nullptr;  // null when they could not be made
   std::string operands_error;          // why not
   ReferenceChecker* reference = nullptr;
-  Update update = {};                 // what launches make of C
-  std::uint64_t a_checksum = 0;       // checksum_of_a, before any kernel had A
-  ExactOperands* exact = nullptr;     // null: without the exact test
-  std::function<void()> free_memory;  // frees device memory that is kept only for speed
-  double bound_us = 0;                // compulsory bytes over the device's copy bandwidth
+  std::int64_t members = 1;  // of a row-major batch: so often a plan is launched (batch.hpp)
+  const Diagonal* diagonal = nullptr;  // A to the checks of a batch; null: A itself
+  Update update = {};                  // what launches make of C
+  std::uint64_t a_checksum = 0;        // checksum_of_a, before any kernel had A
+  ExactOperands* exact = nullptr;      // null: without the exact test
+  std::function<void()> free_memory;   // frees device memory that is kept only for speed
+  double bound_us = 0;                 // compulsory bytes over the device's copy bandwidth
   double compulsory_bytes = 0;
   // B has random values, as a product meets them that change from call to call; else it stays.
   bool b_is_drawn = true;
@@ -58,6 +61,10 @@ struct CaseInput {
   mutable std::optional<double> mean_error = {};
 
   Scalars scalars() const { return {update.alpha, update.beta}; }
+  const CsrMatrix& checked_a() const { return diagonal != nullptr ? diagonal->a : *problem.a; }
+  std::span<const std::int32_t> checked_row_ids() const {
+    return diagonal != nullptr ? diagonal->row_ids : problem.row_ids;
+  }
 };
 
 }  // namespace spmmbench

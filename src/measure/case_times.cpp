@@ -325,7 +325,7 @@ LeastTimes least_times(const CaseInput& input) {
   const Rates rates = fastest_rates(device);
   least.writing_us = c_bytes / (kMargin * rates.bytes_per_second) * 1e6;
   if (!input.b_is_drawn) return least;
-  const CsrMatrix& a = *input.problem.a;
+  const CsrMatrix& a = input.checked_a();
   const auto products =
       static_cast<double>(a.nnz() - std::ranges::count(a.values, 0.0F)) * input.operands->b.cols;
   least.products_us = 2 * products / rates.flops * 1e6;
@@ -335,7 +335,7 @@ LeastTimes least_times(const CaseInput& input) {
 bool take_times(const CaseInput& input, const SampleLimits& limits, ScaledLaunches& launches,
                 ResultRow& row) {
   Device& device = *input.device;
-  SpotChecks checks(*input.problem.a, input.problem.row_ids, *input.operands, bound_of(input),
+  SpotChecks checks(input.checked_a(), input.checked_row_ids(), *input.operands, bound_of(input),
                     input.problem.precision, input.choice->kernel->info().inspects_b, device,
                     input.update);
   const LaunchAt launch = [&](int at) {

@@ -71,15 +71,22 @@ const CsrMatrix& ExactOperands::a() {
   return *a_;
 }
 
-const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, Device& device) {
+const Diagonal& ExactOperands::diagonal(std::int64_t members) {
+  if (!diagonal_) diagonal_ = on_diagonal(a(), row_ids_, members);
+  return *diagonal_;
+}
+
+const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, Device& device,
+                                                        std::int64_t members) {
   OnDevice& made = on_device_[{device.info().kind, problem.n, problem.layout}];
   if (made.reference) return made;
-  const CsrMatrix& lattice_a = a();
+  const CsrMatrix& lattice_a = members == 1 ? a() : diagonal(members).a;
+  const std::span<const std::int32_t> row_ids = members == 1 ? row_ids_ : diagonal_->row_ids;
   made.b = make_operand_b(lattice_a.cols, problem.shape(), problem.precision, traits_.packed);
   made.b_memory = device.allocate(made.b.bytes());
   made.b.data = made.b_memory.data();
   fill(made.b, problem.precision, device);
-  made.reference = make_reference(lattice_a, row_ids_, made.b, device);
+  made.reference = make_reference(lattice_a, row_ids, made.b, device);
   return made;
 }
 
@@ -101,20 +108,22 @@ void ExactOperands::fill(const DenseView& b, Precision precision, Device& device
 
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
                          std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
-                         const std::function<void()>& take_c, const Update& update) {
+                         const std::function<void()>& take_c, const Update& update,
+                         std::int64_t members) {
   const double start = steady_seconds();
   ExactTest test;
   try {
     problem.a = &operands.a();
     const Update exact = operands.update(update);
     problem.on_device = nullptr;
-    const ExactOperands::OnDevice& made = operands.on_device(problem, device);
+    const ExactOperands::OnDevice& made = operands.on_device(problem, device, members);
     problem.ld_b = made.b.ld;
     problem.ld_c = c.ld;
     StageTimer not_counted;
     if (!prepared)
       prepared = kernel.prepare(problem.operand(), problem.options, device, not_counted);
-    const std::unique_ptr<Plan> plan = prepared->bind(problem.shape(), not_counted);
+    const std::unique_ptr<Plan> plan =
+        bind_members(*prepared, problem.shape(), members, not_counted);
     plan->inspect_b(made.b, not_counted);
     ScaledLaunches launches(*plan, kernel.info(), device);
     const auto launch = [&] {

@@ -10,6 +10,7 @@
 #include <span>
 #include <tuple>
 
+#include "measure/batch.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/random.hpp"
@@ -59,7 +60,9 @@ class ExactOperands {
     DenseView b;
     std::unique_ptr<ReferenceChecker> reference;
   };
-  const OnDevice& on_device(const Problem& problem, Device& device);
+  // `members`: of a row-major batch, which is checked with A on a diagonal.
+  const OnDevice& on_device(const Problem& problem, Device& device, std::int64_t members = 1);
+  const Diagonal& diagonal(std::int64_t members);  // of a(), in a batch of so many
   void fill(const DenseView& b, Precision precision, Device& device);
   void release_memory() { on_device_.clear(); }  // on all devices
 
@@ -72,16 +75,18 @@ class ExactOperands {
   Lattice lattice_;
   bool keeps_zeros_ = false;  // those of the given B, unless its products are zero
   std::optional<CsrMatrix> a_;
+  std::optional<Diagonal> diagonal_;
   std::optional<DenseMatrix> one_product_b_;  // where A keeps its values
   std::map<std::tuple<DeviceKind, std::int64_t, Layout>, OnDevice> on_device_;  // by N and layout
 };
 
 // `prepared` is made by the first case of a kernel and shared with the cases of other N; `c`
-// belongs to this case, and `take_c` and `update` are those of CaseInput. Where rows are too long
-// or memory is short, ExactTest::not_made says so. Throws what else the kernel fails with, which
-// ends the case: its launches were not tested.
+// belongs to this case, and `take_c`, `update` and `members` are those of CaseInput. Where rows are
+// too long or memory is short, ExactTest::not_made says so. Throws what else the kernel fails with,
+// which ends the case: its launches were not tested.
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
                          std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
-                         const std::function<void()>& take_c = {}, const Update& update = {});
+                         const std::function<void()>& take_c = {}, const Update& update = {},
+                         std::int64_t members = 1);
 
 }  // namespace spmmbench

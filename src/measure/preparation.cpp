@@ -69,7 +69,7 @@ bool other_threads_work() {
 // The plan of `made`, for an A that is prepared.
 void bind(const CaseInput& input, Prepared& a, Preparation& made) {
   made.stages = made.a_stages;
-  made.plan = a.bind(input.problem.shape(), made.stages);
+  made.plan = bind_members(a, input.problem.shape(), input.members, made.stages);
   made.plan->settle(made.stages);  // what is timed is what launches come to
   if (!input.b_is_drawn || !input.choice->kernel->info().inspects_b) {
     made.plan->inspect_b(input.operands->b, made.stages);

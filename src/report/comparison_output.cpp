@@ -228,6 +228,7 @@ Json to_json(const Comparison& comparison) {
                  {"reorder", row.reorder},
                  {"alpha", row.alpha},
                  {"beta", row.beta},
+                 {"batch", row.batch},
                  {"verdict", to_string(one.verdict)},
                  {"reason", one.reason},
                  {"base_runs", one.base_runs},

@@ -268,6 +268,9 @@ const FieldTable<ResultRow>& row_fields() {
       field("reorder", &R::reorder, "row ordering", kNotEmpty),
       field("alpha", &R::alpha, "of C = alpha A B + beta C").added_later(),
       field("beta", &R::beta, "likewise").added_later(),
+      field("batch", &R::batch, "products C_i = A B_i of n columns each, in one launch",
+            kAtLeastOne)
+          .added_later(),
       group("split", &R::split, split_fields(), "of a case on several GPUs", "split_")
           .added_later(),
       field("status", &R::status, ""),

@@ -13,9 +13,10 @@ std::string operation_of(const ResultRow& row) {
   std::string text;
   if (row.alpha != 1 || row.beta != 0) text = fmt::format("{} A B", row.alpha);
   if (row.beta != 0) text += fmt::format(" + {} C", row.beta);
-  if (!row.split) return text;
-  return fmt::format("{}{}{} on {} GPUs", text, text.empty() ? "" : ", ", row.split->name,
-                     row.split->gpus);
+  const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
+  if (row.batch != 1) add(fmt::format("a batch of {}", row.batch));
+  if (row.split) add(fmt::format("{} on {} GPUs", row.split->name, row.split->gpus));
+  return text;
 }
 
 std::string case_key(const ResultRow& row) {

@@ -37,7 +37,8 @@ std::string limit_of(const ResultRow& row) {
   if (!(row.hot->median_us > 0) || !(*row.bound_us > 0)) return {};
   if (row.hot->median_us <= kLaunchUs) return "launch";
   const double bytes_per_us = *row.compulsory_bytes / *row.bound_us;
-  const auto n = static_cast<double>(row.n), nnz = static_cast<double>(row.matrix.nnz);
+  const auto n = static_cast<double>(row.n) * static_cast<double>(row.batch),
+             nnz = static_cast<double>(row.matrix.nnz);
   const auto value_bytes =
       static_cast<double>(bytes_of(storage_type(parse_precision(row.precision))));
   const double c_bytes = static_cast<double>(row.matrix.rows) * n *

@@ -45,6 +45,7 @@ std::string case_arguments(const Cases& cases, const ResultRow& row) {
   if (row.reorder != "none") add("--reorder", row.reorder);
   if (row.alpha != 1) add("--alpha", fmt::format("{}", row.alpha));
   if (row.beta != 0) add("--beta", fmt::format("{}", row.beta));
+  if (row.batch != 1) add("--batch", std::to_string(row.batch));
   if (row.split) {
     add("--gpus", std::to_string(row.split->gpus));
     add("--split", row.split->name);

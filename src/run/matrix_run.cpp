@@ -66,6 +66,7 @@ void MatrixRun::select(const PlannedCase& planned) {
     a_checksums_.clear();
     resident_.reset();
     operands_.clear();
+    diagonal_.reset();
     compulsory_.clear();
     a_error_.clear();
   }
@@ -81,16 +82,18 @@ void MatrixRun::select(const PlannedCase& planned) {
   }
 }
 
-MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, Layout layout,
-                                          Device& device) {
+MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, const CaseInput& input) {
+  Device& device = *input.device;
+  const Layout layout = input.problem.layout;
   const OperandForm& form = planned.choice->kernel->info().form;
   OnDevice& made = operands_[{device.info().kind, planned.n, layout, form}];
   if (made.reference) return made;
   const auto make = [&] {
     made.operands =
-        make_operands(a_.csr(), planned.n, planned.group->precision, planned.group->c_type, layout,
-                      host_b_, cases_.load.seed, device, form);
-    made.reference = make_reference(a_.csr(), a_.row_ids(), made.operands.b, device);
+        make_operands(input.checked_a(), input.problem.n, planned.group->precision,
+                      planned.group->c_type, layout, host_b_, cases_.load.seed, device, form);
+    made.reference =
+        make_reference(input.checked_a(), input.checked_row_ids(), made.operands.b, device);
   };
   try {
     make();
@@ -164,6 +167,8 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.problem.precision = planned.group->precision;
     input.problem.c_type = planned.group->c_type;
     input.problem.layout = layout_for(planned.choice->info(), cases_.layout, planned.n);
+    if (input.problem.layout == Layout::col_major) input.problem.n *= cases_.batch;
+    else input.members = cases_.batch;
     input.problem.options = planned.choice->options;
     input.problem.orders = &a_.orders();
     input.prepared = &prepared_;
@@ -182,7 +187,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     if (!protocol_.one_launch) input.exact = &*exact_;
     const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);
     if (is_new)
-      bytes->second = compulsory_bytes(a_.csr(), planned.n, planned.group->precision,
+      bytes->second = compulsory_bytes(a_.csr(), planned.n * cases_.batch, planned.group->precision,
                                        planned.group->c_type, scalars.beta != 0);
     input.compulsory_bytes = bytes->second;
     // A copy bandwidth that the parent measured belongs to its main device.
@@ -193,7 +198,11 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.bound_us = bytes->second / copy_rate * 1e6;
     // A kernel of another kind of device is skipped by run_case and needs no operands.
     if (device.info().kind == kind) {
-      OnDevice& made = on_device(planned, input.problem.layout, device);
+      if (input.members > 1) {
+        if (!diagonal_) diagonal_ = on_diagonal(a_.csr(), a_.row_ids(), input.members);
+        input.diagonal = &*diagonal_;
+      }
+      OnDevice& made = on_device(planned, input);
       if (on_gpu && !resident_)
         resident_ = fastest_copy(a_.csr(), planned.group->precision, device);
       if (on_gpu) input.problem.on_device = &resident_->view();

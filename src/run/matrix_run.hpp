@@ -36,7 +36,7 @@ class MatrixRun {
     Operands operands;
     std::unique_ptr<ReferenceChecker> reference;
   };
-  OnDevice& on_device(const PlannedCase& planned, Layout layout, Device& device);
+  OnDevice& on_device(const PlannedCase& planned, const CaseInput& input);
   void free_memory(const OnDevice& needed);
   double transpose_ms(Device& device);
 
@@ -45,6 +45,7 @@ class MatrixRun {
   Machine& machine_;
   const DenseMatrix* host_b_;
   OperandA a_;
+  std::optional<Diagonal> diagonal_;                 // the current A to the checks of a batch
   std::optional<CsrOnDevice> resident_;              // the current A in the memory of the GPU
   bool transposed_;                                  // A is the transpose of the input
   std::map<DeviceKind, double> transpose_ms_;        // what making it takes

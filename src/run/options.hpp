@@ -45,8 +45,9 @@ struct Cases {
   std::string b_file;  // dense B from a file; empty: random, or the generator's
   std::optional<std::pair<std::int64_t, std::int64_t>> b_dims;
   Scalars scalars;
-  int gpus = 1;       // of one product
-  std::string split;  // how it is divided among them; empty where there is one
+  std::int64_t batch = 1;  // products with A
+  int gpus = 1;            // of one product
+  std::string split;       // how it is divided among them; empty where there is one
   Resume resume = Resume::none;
   std::map<std::string, Recorded> known;  // cases that already have rows elsewhere, by case_key
 };

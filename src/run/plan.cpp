@@ -181,6 +181,7 @@ ResultRow planned_row(const Cases& cases, const MatrixSummary& matrix, const Pla
   row.reorder = planned.reorder->to_string();
   row.alpha = cases.scalars.alpha;
   row.beta = cases.scalars.beta;
+  row.batch = cases.batch;
   if (cases.gpus > 1) {
     row.split.emplace();
     row.split->name = cases.split;

@@ -49,7 +49,7 @@ std::string describe_work(const Work& work) {
   // All members are bound by name: with a new one this does not compile until it is named here, and
   // then written below and read in read_work.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
-               load, b_file, b_dims, scalars, gpus, split, resume, known] = work.cases;
+               load, b_file, b_dims, scalars, batch, gpus, split, resume, known] = work.cases;
   const auto& [limits, repeat_check, calls_curve, one_launch, isolate, interleave, timeout_s,
                plugins_here, cache, save_failing, rates, device, nonce, place] = work.protocol;
   const auto& [seed, dims, bin_type, prune, fp64, transpose] =
@@ -73,6 +73,7 @@ std::string describe_work(const Work& work) {
                {"b_file", to_printable(b_file)},
                {"b_dims", sizes(b_dims)},
                {"scalars", {scalars.alpha, scalars.beta}},
+               {"batch", batch},
                {"gpus", gpus},
                {"split", split},
                {"place", {place.rank, place.ranks, place.on_host, to_printable(place.meeting)}},
@@ -127,6 +128,7 @@ Work read_work(const std::string& text) try {
   cases.b_file = read_text(json.at("b_file"));
   cases.b_dims = read_sizes(json.at("b_dims"));
   cases.scalars = {json.at("scalars").at(0), json.at("scalars").at(1)};
+  cases.batch = json.at("batch");
   cases.gpus = json.at("gpus");
   cases.split = json.at("split").get<std::string>();
   cases.resume = read_enum(json.at("resume"), Resume::failed);

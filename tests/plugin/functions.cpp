@@ -34,9 +34,29 @@ Bind prepare(const spmmbench_problem& problem, Stages& stages) {
   };
 }
 
+// alpha * A * B + beta * C by the launch above and what C was.
+Bind prepare_scaled(const spmmbench_problem& problem, Stages& stages) {
+  return [bind = prepare(problem, stages)](const spmmbench_shape& shape, Stages& told) -> Plan {
+    Plan plan = bind(shape, told);
+    plan.launch_scaled = [launch = plan.launch](const spmmbench_dense& b, const spmmbench_dense& c,
+                                                double alpha, double beta, void* stream) {
+      auto* const values = static_cast<float*>(c.data);
+      const std::vector<float> before(values, values + c.rows * c.ld);
+      launch(b, c, stream);
+      for (std::int64_t i = 0; i < c.rows; ++i)
+        for (std::int64_t at = i * c.ld; at < i * c.ld + c.cols; ++at) {
+          values[at] *= static_cast<float>(alpha);
+          if (beta != 0) values[at] += static_cast<float>(beta) * before[at];
+        }
+    };
+    return plan;
+  };
+}
+
 const Kernel by_functions(describe("by_functions", "for tests", "tests"), prepare);
+const Kernel scaled(describe("scaled", "for tests", "tests"), prepare_scaled, Scalars::taken);
 const char* const kernels = "a name that the entry must not hide";
 
 }  // namespace
 
-extern "C" SPMMBENCH_PLUGIN("functions", kernels, by_functions.c())
+extern "C" SPMMBENCH_PLUGIN("functions", kernels, by_functions.c(), scaled.c())

@@ -1,0 +1,38 @@
+#pragma once
+// C_i = A * B_i for the members of a strided batch of dense operands (--batch). Column-major
+// members follow one another as columns, so that they are one product of N * members columns. Of
+// row-major ones the rows follow one another: B has K * members rows and C has M * members, member
+// by member, and a plan is launched once for each. To all checks that is the product with a matrix
+// that has A once for each member, on a diagonal.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "spmmbench/kernel.hpp"
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench {
+
+inline constexpr std::int64_t kLargestBatch = 65'535;  // a choice: the blocks that a grid has in z
+
+// Why a kernel cannot multiply row-major members; empty where it can.
+std::string why_no_batch(const KernelInfo& kernel);
+
+// A plan that launches the kernel's own for each member. With one member it is the kernel's own.
+// `a` outlives it.
+std::unique_ptr<Plan> bind_members(Prepared& a, const Shape& shape, std::int64_t members,
+                                   StageTimer& stages);
+
+// A once for each member, on a diagonal, and the rows of C that its rows are (none: the same).
+struct Diagonal {
+  CsrMatrix a;
+  std::vector<std::int32_t> row_ids;
+};
+// Throws Error where 32 bits do not count its rows and columns, and std::bad_alloc.
+Diagonal on_diagonal(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
+                     std::int64_t members);
+
+}  // namespace spmmbench
