@@ -14,14 +14,6 @@
 namespace spmmbench {
 namespace {
 
-DenseView member_of(const DenseView& all, std::int64_t members, std::int64_t at) {
-  DenseView view = all;
-  view.rows = all.rows / members;
-  view.data = static_cast<unsigned char*>(all.data) +
-              static_cast<std::size_t>(at * view.rows * view.ld) * bytes_of(view.type);
-  return view;
-}
-
 class MembersPlan : public Plan {
  public:
   MembersPlan(std::unique_ptr<Plan> plan, std::int64_t members)
@@ -65,6 +57,14 @@ void repeat(std::vector<T>& values, std::int64_t times) {
 }
 
 }  // namespace
+
+DenseView member_of(const DenseView& all, std::int64_t members, std::int64_t at) {
+  DenseView view = all;
+  view.rows = all.rows / members;
+  view.data = static_cast<unsigned char*>(all.data) +
+              static_cast<std::size_t>(at * view.rows * view.ld) * bytes_of(view.type);
+  return view;
+}
 
 std::string why_no_batch(const KernelInfo& kernel) {
   if (kernel.inspects_b) return "no batch: it looks at what one B holds";

@@ -18,6 +18,9 @@ namespace spmmbench {
 
 inline constexpr std::int64_t kLargestBatch = 65'535;  // a choice: the blocks that a grid has in z
 
+// Member `at` of row-major ones.
+DenseView member_of(const DenseView& all, std::int64_t members, std::int64_t at);
+
 // Why a kernel cannot multiply row-major members; empty where it can.
 std::string why_no_batch(const KernelInfo& kernel);
 

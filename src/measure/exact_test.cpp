@@ -103,7 +103,20 @@ void ExactOperands::fill(const DenseView& b, Precision precision, Device& device
     upload_rounded(*one_product_b_, b, precision, device);
   } else if (keeps_zeros_)
     upload_rounded(with_lattice_values(*given_b_, lattice_), b, precision, device);
-  else device.fill_lattice(b, lattice_);
+  else fill_members(b, device);
+}
+
+// Which factor of a product has many bits depends on its column of A, so that the rows of each
+// member begin anew. With other ends of the range they have values of their own.
+void ExactOperands::fill_members(const DenseView& b, Device& device) const {
+  const std::int64_t members =
+      b.layout == Layout::col_major || original_.cols == 0 ? 1 : b.rows / original_.cols;
+  for (std::int64_t i = 0; i < members; ++i) {
+    Lattice lattice = lattice_;
+    lattice.wide = std::max<std::int64_t>(lattice.wide - i, 1);
+    lattice.narrow = std::max<std::int64_t>(lattice.narrow - i, 1);
+    device.fill_lattice(member_of(b, members, i), lattice);
+  }
 }
 
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,

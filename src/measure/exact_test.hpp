@@ -67,6 +67,8 @@ class ExactOperands {
   void release_memory() { on_device_.clear(); }  // on all devices
 
  private:
+  void fill_members(const DenseView& b, Device& device) const;
+
   const CsrMatrix& original_;
   std::span<const std::int32_t> row_ids_;
   const DenseMatrix* given_b_;
