@@ -35,7 +35,7 @@ _COLUMNS = [
     for group, columns in (
         ("matrix", "matrix source sha256 rows cols nnz mean_row max_row cv_row"),
         ("matrix", "q1_row median_row q3_row p99_row block_fill"),
-        ("", "n kernel baseline binary params picked precision c_type layout reorder alpha beta"),
+        ("", "n kernel baseline binary params picked precision c_type layout reorder alpha beta batch"),
         ("split_", "split gpus way received_share sent_bytes received_bytes link_gb_per_s"),
         ("split_", "link_latency_us transfer_us product_us one_gpu_us pays_from_us should_pay pays"),
         ("", "status reason"),

@@ -335,6 +335,7 @@ class Faults(Plugins):
         row = self.rows(library)["functions:by_functions"]
         self.assertEqual((row["status"], row["issued_flops"]), ("ok", 1))
         self.assertIn("copy", row["stages_ms"])
+        self.assertEqual(self.rows(library, "--alpha", 2, "--beta", 0.5)["functions:scaled"]["status"], "ok")
         self.assert_reason(self.rows(library, n=7, expected=4)["functions:by_functions"], "skipped", "not like 7 columns")
         self.assert_reason(self.rows(library, n=9, expected=4)["functions:by_functions"], "failed", "9 columns are too many")
         listed = self.spmmbench("list", "--plugin", library, flags()).stdout
