@@ -196,6 +196,7 @@ class PluginPlan : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    require_aligned(b, c);
     if ((kernel_.flags & SPMMBENCH_ADDS_TO_C) != 0) device_.fill_bytes(c.data, 0, c.bytes());
     const spmmbench_dense dense_b = dense_of_c(b), dense_c = dense_of_c(c);
     calls_("launch", [&] { return kernel_.launch(plan_, &dense_b, &dense_c, stream.handle); });
@@ -238,6 +239,14 @@ class PluginPlan : public Plan {
   }
 
  protected:
+  // Members of a batch lie where the one before ends.
+  void require_aligned(const DenseView& b, const DenseView& c) const {
+    const std::uintptr_t bytes = std::max(kernel_.data_alignment, 1U);
+    for (const void* data : {b.data, c.data})
+      if (reinterpret_cast<std::uintptr_t>(data) % bytes != 0)
+        throw Unsupported(fmt::format("needs each B and C at a multiple of {} bytes", bytes));
+  }
+
   const Calls& calls_;
   spmmbench_plan* plan_;
 
@@ -260,6 +269,7 @@ class ScalingPluginPlan final : public PluginPlan, public ScalingPlan {
 
   void launch_scaled(const DenseView& b, const DenseView& c, const Scalars& scalars,
                      Stream stream) override {
+    require_aligned(b, c);
     const spmmbench_dense dense_b = dense_of_c(b), dense_c = dense_of_c(c);
     calls_("launch_scaled", [&] {
       return launch_scaled_(plan_, &dense_b, &dense_c, scalars.alpha, scalars.beta, stream.handle);

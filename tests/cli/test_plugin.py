@@ -336,6 +336,9 @@ class Faults(Plugins):
         self.assertEqual((row["status"], row["issued_flops"]), ("ok", 1))
         self.assertIn("copy", row["stages_ms"])
         self.assertEqual(self.rows(library, "--alpha", 2, "--beta", 0.5)["functions:scaled"]["status"], "ok")
+        batch = self.rows(library, "--batch", 3)
+        self.assertEqual(batch["functions:by_functions"]["status"], "ok")
+        self.assert_reason(batch["functions:scaled"], "skipped", "each B and C at a multiple of 256 bytes")
         self.assert_reason(self.rows(library, n=7, expected=4)["functions:by_functions"], "skipped", "not like 7 columns")
         self.assert_reason(self.rows(library, n=9, expected=4)["functions:by_functions"], "failed", "9 columns are too many")
         listed = self.spmmbench("list", "--plugin", library, flags()).stdout

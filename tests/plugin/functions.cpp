@@ -54,7 +54,13 @@ Bind prepare_scaled(const spmmbench_problem& problem, Stages& stages) {
 }
 
 const Kernel by_functions(describe("by_functions", "for tests", "tests"), prepare);
-const Kernel scaled(describe("scaled", "for tests", "tests"), prepare_scaled, Scalars::taken);
+spmmbench_kernel scaled_description() {
+  spmmbench_kernel kernel = describe("scaled", "for tests", "tests");
+  kernel.data_alignment = 256;
+  return kernel;
+}
+
+const Kernel scaled(scaled_description(), prepare_scaled, Scalars::taken);
 const char* const kernels = "a name that the entry must not hide";
 
 }  // namespace
