@@ -54,7 +54,11 @@ class NotedPlan final : public Plan {
   void launch(const DenseView& b, const DenseView& c, Stream) override {
     launched_.push_back({b.data, c.data, b.rows, c.rows});
   }
-  PlanReport report() const override { return {.issued_flops = 10}; }
+  PlanReport report() const override {
+    PlanReport report;
+    report.issued_flops = 10;
+    return report;
+  }
 
  private:
   std::vector<Launched>& launched_;
