@@ -5,6 +5,8 @@
 //
 //     row-major B, C:     gemm(B as N x K, A as K x M) -> C as N x M
 //     column-major B, C:  gemm(A transposed back, B as K x N) -> C as M x N
+//
+// The row-major members of a batch are one strided batch, in which A is each one's.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -20,6 +22,7 @@
 #include "gpu/cublas.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
+#include "spmmbench/batch.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/scalars.hpp"
@@ -87,11 +90,13 @@ struct DenseA {
 
 class CublasDensePlan final : public Plan, public ScalingPlan {
  public:
-  CublasDensePlan(const DenseA& a, std::int64_t n, Device& device, StageTimer& stages)
+  CublasDensePlan(const DenseA& a, std::int64_t n, std::int64_t members, Device& device,
+                  StageTimer& stages)
       : handle_(cublas_handle(device)),
         a_(a),
+        members_(static_cast<int>(members)),
         issued_flops_(2.0 * static_cast<double>(a.view.rows) * static_cast<double>(a.view.cols) *
-                      static_cast<double>(n)) {
+                      static_cast<double>(n * members)) {
     const auto timed = stages.scope("upload");
     workspace_ = device.allocate(kWorkspaceBytes);
   }
@@ -104,8 +109,9 @@ class CublasDensePlan final : public Plan, public ScalingPlan {
     const std::scoped_lock lock(handle_.mutex);
     SPMMBENCH_CUBLAS(cublasSetStream, handle_.handle, static_cast<cudaStream_t>(stream.handle));
     SPMMBENCH_CUBLAS(cublasSetWorkspace, handle_.handle, workspace_.data(), workspace_.bytes());
-    const int m = to_int(c.rows), n = to_int(c.cols);
-    if (b.layout == Layout::row_major) multiply(CUBLAS_OP_N, n, m, b, a_.view, c, scalars);
+    const int m = to_int(c.rows / members_), n = to_int(c.cols);
+    if (members_ > 1) multiply_batch(n, m, b, c, scalars);
+    else if (b.layout == Layout::row_major) multiply(CUBLAS_OP_N, n, m, b, a_.view, c, scalars);
     else multiply(CUBLAS_OP_T, m, n, a_.view, b, c, scalars);
     SPMMBENCH_CUDA_LAUNCHED();
   }
@@ -118,35 +124,65 @@ class CublasDensePlan final : public Plan, public ScalingPlan {
   }
 
  private:
+  // Of the type that is computed in.
+  struct Factors {
+    Factors(const Scalars& given, Precision precision)
+        : fp64(precision == Precision::fp64),
+          in64(given),
+          alpha32(static_cast<float>(given.alpha)),
+          beta32(static_cast<float>(given.beta)) {}
+    const void* alpha() const { return fp64 ? static_cast<const void*>(&in64.alpha) : &alpha32; }
+    const void* beta() const { return fp64 ? static_cast<const void*>(&in64.beta) : &beta32; }
+
+    bool fp64;
+    Scalars in64;
+    float alpha32, beta32;
+  };
+
   // Column-major: c (rows x cols) = alpha * op(left) * right + beta * c.
   void multiply(cublasOperation_t left_op, int rows, int cols, const DenseView& left,
                 const DenseView& right, const DenseView& c, const Scalars& scalars) {
-    // As the type that is computed in.
-    const auto alpha32 = static_cast<float>(scalars.alpha);
-    const auto beta32 = static_cast<float>(scalars.beta);
-    const bool fp64 = a_.precision == Precision::fp64;
-    const void* const alpha = fp64 ? static_cast<const void*>(&scalars.alpha) : &alpha32;
-    const void* const beta = fp64 ? static_cast<const void*>(&scalars.beta) : &beta32;
-    check_cublas(gemm_ex()(handle_.handle, left_op, CUBLAS_OP_N, rows, cols, to_int(a_.view.cols),
-                           alpha, left.data, cuda_type(left.type), to_int(left.ld), right.data,
-                           cuda_type(right.type), to_int(right.ld), beta, c.data, cuda_type(c.type),
-                           to_int(c.ld), compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
-                 "cublasGemmEx");
+    const Factors factors(scalars, a_.precision);
+    check_cublas(
+        gemm_ex()(handle_.handle, left_op, CUBLAS_OP_N, rows, cols, to_int(a_.view.cols),
+                  factors.alpha(), left.data, cuda_type(left.type), to_int(left.ld), right.data,
+                  cuda_type(right.type), to_int(right.ld), factors.beta(), c.data,
+                  cuda_type(c.type), to_int(c.ld), compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
+  }
+
+  // As above, for row-major members: the right factor of each is A.
+  void multiply_batch(int rows, int cols, const DenseView& b, const DenseView& c,
+                      const Scalars& scalars) {
+    const Factors factors(scalars, a_.precision);
+    const DenseView& a = a_.view;
+    check_cublas(gemm_batch_ex()(handle_.handle, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols,
+                                 to_int(a.cols), factors.alpha(), b.data, cuda_type(b.type),
+                                 to_int(b.ld), b.rows / members_ * b.ld, a.data, cuda_type(a.type),
+                                 to_int(a.ld), 0, factors.beta(), c.data, cuda_type(c.type),
+                                 to_int(c.ld), c.rows / members_ * c.ld, members_,
+                                 compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmStridedBatchedEx");
   }
 
   CublasHandle& handle_;
   const DenseA& a_;
+  int members_;
   Buffer workspace_;  // its own, since another plan of A may run at the same time
   double issued_flops_;
 };
 
-class CublasDensePrepared final : public Prepared {
+class CublasDensePrepared final : public Prepared, public BatchPrepared {
  public:
   CublasDensePrepared(const SparseOperand& a, Device& device, StageTimer& stages)
       : a_(a, device, stages), device_(device) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    return std::make_unique<CublasDensePlan>(a_, shape.n, device_, stages);
+    return bind_batch(shape, 1, stages);
+  }
+  std::unique_ptr<Plan> bind_batch(const Shape& shape, std::int64_t members,
+                                   StageTimer& stages) override {
+    return std::make_unique<CublasDensePlan>(a_, shape.n, members, device_, stages);
   }
 
  private:

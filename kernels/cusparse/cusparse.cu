@@ -7,6 +7,7 @@
 
 #include "cusparse/cusparse.hpp"
 #include "gpu/cuda_check.hpp"
+#include "spmmbench/batch.hpp"
 #include "spmmbench/scalars.hpp"
 
 namespace spmmbench {
@@ -48,7 +49,23 @@ struct MatrixProduct {
   DenseDescriptor b, c;
   cusparseOperation_t of_a = kAsIs;
 
-  static DenseDescriptor describe(const DenseView& view) { return describe_dense(view); }
+  static DenseDescriptor describe(const DenseView& all, std::int64_t members) {
+    const DenseView one = member_of(all, members, 0);
+    DenseDescriptor matrix = describe_dense(one);
+    if (members > 1)
+      SPMMBENCH_CUSPARSE(cusparseDnMatSetStridedBatch, matrix.get(), static_cast<int>(members),
+                         one.rows * one.ld);
+    return matrix;
+  }
+  // Members of a batch have the same A: the next one's lies 0 elements behind.
+  void share_a(std::int64_t members) const {
+    cusparseFormat_t format{};
+    SPMMBENCH_CUSPARSE(cusparseSpMatGetFormat, a.get(), &format);
+    const int count = static_cast<int>(members);
+    if (format == CUSPARSE_FORMAT_COO)
+      SPMMBENCH_CUSPARSE(cusparseCooSetStridedBatch, a.get(), count, 0);
+    else SPMMBENCH_CUSPARSE(cusparseCsrSetStridedBatch, a.get(), count, 0, 0);
+  }
   void set(void* b_data, void* c_data) const {
     SPMMBENCH_CUSPARSE(cusparseDnMatSetValues, b.get(), b_data);
     SPMMBENCH_CUSPARSE(cusparseDnMatSetValues, c.get(), c_data);
@@ -88,7 +105,7 @@ struct VectorProduct {
   SparseDescriptor a;
   VectorDescriptor b, c;
 
-  static VectorDescriptor describe(const DenseView& view) {
+  static VectorDescriptor describe(const DenseView& view, std::int64_t /*members: one*/) {
     cusparseDnVecDescr_t vector = nullptr;
     SPMMBENCH_CUSPARSE(cusparseCreateDnVec, &vector, view.rows, view.data, cuda_type(view.type));
     return VectorDescriptor(vector);
@@ -119,27 +136,33 @@ struct VectorProduct {
 template <class Product>
 class CusparsePlan final : public Plan, public ScalingPlan {
  public:
-  CusparsePlan(const SparseOperand& operand, const Shape& shape, const SparseOnDevice& a,
-               typename Product::Algorithm algorithm, bool preprocess, Device& device,
-               StageTimer& stages)
-      : handle_(cusparse_handle(device)), a_(a), n_(shape.n) {
+  CusparsePlan(const SparseOperand& operand, const Shape& shape, std::int64_t members,
+               const SparseOnDevice& a, typename Product::Algorithm algorithm, bool preprocess,
+               Device& device, StageTimer& stages)
+      : handle_(cusparse_handle(device)), a_(a), n_(shape.n), members_(members) {
     const auto timed = stages.scope("tune");
     const std::scoped_lock lock(handle_.mutex);
     SPMMBENCH_CUSPARSE(cusparseSetStream, handle_.handle,
                        static_cast<cudaStream_t>(device.stream().handle));
     // B and C are not there yet. cuSPARSE wants addresses, which launch replaces before it reads or
     // writes anything.
-    DenseView b = make_b_view(operand.k(), n_, shape.layout, storage_type(operand.precision));
-    DenseView c = make_dense_view(operand.m(), n_, shape.layout, shape.c_type);
+    DenseView b =
+        make_b_view(operand.k() * members, n_, shape.layout, storage_type(operand.precision));
+    DenseView c = make_dense_view(operand.m() * members, n_, shape.layout, shape.c_type);
     placeholder_ = device.allocate(kPlaceholderBytes);
     b.data = c.data = placeholder_.data();
     b_ld_ = b.ld;
     c_ld_ = c.ld;
-    product_ = {
-        handle_.handle,       algorithm,           computed_in(operand.precision), a.describe(),
-        Product::describe(b), Product::describe(c)};
-    if constexpr (std::is_same_v<Product, MatrixProduct>)
+    product_ = {handle_.handle,
+                algorithm,
+                computed_in(operand.precision),
+                a.describe(),
+                Product::describe(b, members),
+                Product::describe(c, members)};
+    if constexpr (std::is_same_v<Product, MatrixProduct>) {
       if (a.transposed) product_.of_a = CUSPARSE_OPERATION_TRANSPOSE;
+      if (members > 1) product_.share_a(members);
+    }
     workspace_ = device.allocate(product_.workspace_bytes());
     if (preprocess) product_.preprocess(workspace_.data());
     device.synchronize();
@@ -151,8 +174,8 @@ class CusparsePlan final : public Plan, public ScalingPlan {
   void launch_scaled(const DenseView& b, const DenseView& c, const Scalars& scalars,
                      Stream stream) override {
     // A descriptor says how far apart the lines of its matrix lie.
-    if (b.ld != b_ld_) product_.b = Product::describe(b);
-    if (c.ld != c_ld_) product_.c = Product::describe(c);
+    if (b.ld != b_ld_) product_.b = Product::describe(b, members_);
+    if (c.ld != c_ld_) product_.c = Product::describe(c, members_);
     b_ld_ = b.ld;
     c_ld_ = c.ld;
     product_.set(b.data, c.data);
@@ -168,7 +191,7 @@ class CusparsePlan final : public Plan, public ScalingPlan {
     for (const Buffer& buffer : a_.memory) report.device_bytes += buffer.bytes();
     if (a_.csr) report.device_bytes += a_.csr->copied_bytes();
     if (a_.transposed) report.device_bytes += a_.transposed->a.bytes();
-    report.issued_flops = 2.0 * static_cast<double>(a_.stored) * static_cast<double>(n_);
+    report.issued_flops = 2.0 * static_cast<double>(a_.stored) * static_cast<double>(n_ * members_);
     report.metrics["workspace_bytes"] = static_cast<double>(workspace_.bytes());
     return report;
   }
@@ -178,14 +201,28 @@ class CusparsePlan final : public Plan, public ScalingPlan {
 
   CusparseHandle& handle_;
   const SparseOnDevice& a_;
-  std::int64_t n_;
+  std::int64_t n_, members_;
   Product product_{};
   std::int64_t b_ld_ = 0, c_ld_ = 0;  // as described
   Buffer workspace_, placeholder_;
 };
 
+// Which NVIDIA documents for batches, in the layouts that it takes.
+bool takes_batch(cusparseSpMMAlg_t algorithm) {
+  switch (algorithm) {
+    case CUSPARSE_SPMM_ALG_DEFAULT:
+    case CUSPARSE_SPMM_CSR_ALG1:
+    case CUSPARSE_SPMM_CSR_ALG2:
+    case CUSPARSE_SPMM_COO_ALG1:
+    case CUSPARSE_SPMM_COO_ALG2:
+    case CUSPARSE_SPMM_COO_ALG4: return true;
+    default: return false;
+  }
+}
+bool takes_batch(cusparseSpMVAlg_t) { return false; }
+
 template <class Product>
-class CusparsePrepared final : public Prepared {
+class CusparsePrepared final : public Prepared, public BatchPrepared {
  public:
   CusparsePrepared(const SparseOperand& a, Device& device, SparseOnDevice matrix,
                    typename Product::Algorithm algorithm, bool preprocess)
@@ -196,11 +233,20 @@ class CusparsePrepared final : public Prepared {
         preprocess_(preprocess) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    return std::make_unique<CusparsePlan<Product>>(a_, shape, matrix_, algorithm_, preprocess_,
-                                                   device_, stages);
+    return bind_plan(shape, 1, stages);
+  }
+  std::unique_ptr<Plan> bind_batch(const Shape& shape, std::int64_t members,
+                                   StageTimer& stages) override {
+    return takes_batch(algorithm_) && !matrix_.transposed ? bind_plan(shape, members, stages)
+                                                          : nullptr;
   }
 
  private:
+  std::unique_ptr<Plan> bind_plan(const Shape& shape, std::int64_t members, StageTimer& stages) {
+    return std::make_unique<CusparsePlan<Product>>(a_, shape, members, matrix_, algorithm_,
+                                                   preprocess_, device_, stages);
+  }
+
   SparseOperand a_;
   Device& device_;
   SparseOnDevice matrix_;

@@ -23,4 +23,10 @@ GemmEx* gemm_ex() {
   return found;
 }
 
+GemmBatchEx* gemm_batch_ex() {
+  static GemmBatchEx* const found =
+      reinterpret_cast<GemmBatchEx*>(cublas_library().require("cublasGemmStridedBatchedEx"));
+  return found;
+}
+
 }  // namespace spmmbench

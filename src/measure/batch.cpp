@@ -58,14 +58,6 @@ void repeat(std::vector<T>& values, std::int64_t times) {
 
 }  // namespace
 
-DenseView member_of(const DenseView& all, std::int64_t members, std::int64_t at) {
-  DenseView view = all;
-  view.rows = all.rows / members;
-  view.data = static_cast<unsigned char*>(all.data) +
-              static_cast<std::size_t>(at * view.rows * view.ld) * bytes_of(view.type);
-  return view;
-}
-
 std::string why_no_batch(const KernelInfo& kernel) {
   if (kernel.inspects_b) return "no batch: it looks at what one B holds";
   if (kernel.form.c_row_multiple > 1)
@@ -75,22 +67,27 @@ std::string why_no_batch(const KernelInfo& kernel) {
 
 std::unique_ptr<Plan> bind_members(Prepared& a, const Shape& shape, std::int64_t members,
                                    StageTimer& stages) {
+  if (members == 1) return a.bind(shape, stages);
+  if (auto* const together = dynamic_cast<BatchPrepared*>(&a))
+    if (std::unique_ptr<Plan> plan = together->bind_batch(shape, members, stages)) return plan;
   std::unique_ptr<Plan> plan = a.bind(shape, stages);
-  if (members == 1) return plan;
   if (dynamic_cast<ScalingPlan*>(plan.get()) != nullptr)
     return std::make_unique<ScaledMembersPlan>(std::move(plan), members);
   return std::make_unique<MembersPlan>(std::move(plan), members);
+}
+
+std::size_t diagonal_bytes(const CsrMatrix& a, std::int64_t members) {
+  const std::size_t bytes = a.row_ptr.size() * sizeof(std::int64_t) +
+                            a.col_idx.size() * sizeof(std::int32_t) +
+                            a.values.size() * sizeof(float) + a.values64.size() * sizeof(double);
+  return bytes * static_cast<std::size_t>(members);
 }
 
 Diagonal on_diagonal(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
                      std::int64_t members) {
   if (std::max(a.rows, a.cols) > std::numeric_limits<std::int32_t>::max() / members)
     throw Error(fmt::format("a batch of {} has too many rows or columns to be checked", members));
-  const auto bytes = static_cast<double>(a.rows) * sizeof(std::int64_t) +
-                     static_cast<double>(a.nnz()) * (sizeof(std::int32_t) + sizeof(float)) +
-                     static_cast<double>(a.values64.size()) * sizeof(double);
-  if (bytes * static_cast<double>(members) > static_cast<double>(available_memory_bytes()))
-    throw std::bad_alloc();
+  if (diagonal_bytes(a, members) > available_memory_bytes()) throw std::bad_alloc();
   Diagonal all{a, {row_ids.begin(), row_ids.end()}};
   all.a.rows *= members;
   all.a.cols *= members;

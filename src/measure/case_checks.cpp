@@ -98,10 +98,8 @@ bool verify(const CaseInput& input, ResultRow& row, const std::string& which, bo
 void call_wrong(const CaseInput& input, ResultRow& row, const std::string& fault) {
   row.status = Status::wrong;
   Problem problem = input.problem;
-  if (input.diagonal != nullptr) {
-    problem.a = &input.diagonal->a;
-    problem.row_ids = input.diagonal->row_ids;
-  }
+  problem.a = &input.checked_a();
+  problem.row_ids = input.checked_row_ids();
   row.reason = fault + save_wrong(input, problem, input.operands->b, input.update, row);
 }
 
@@ -110,13 +108,11 @@ std::string describe_failure(const CaseInput& input, const ResultRow& row) {
                                   row.exact->worst_row, row.exact->worst_col);
   if (!input.save_wrong) return fault;
   Problem problem = input.problem;  // the test has an A and a B of its own
-  const DenseView& b = input.exact->on_device(problem, *input.device, input.members).b;
-  problem.a = &input.exact->a();
-  if (input.members > 1) {
-    problem.a = &input.exact->diagonal(input.members).a;
-    problem.row_ids = input.exact->diagonal(input.members).row_ids;
-  }
-  return fault + save_wrong(input, problem, b, input.exact->update(input.update), row);
+  const ExactOperands::OnDevice& made =
+      input.exact->on_device(problem, *input.device, input.members);
+  problem.a = made.a;
+  problem.row_ids = made.row_ids;
+  return fault + save_wrong(input, problem, made.b, input.exact->update(input.update), row);
 }
 
 std::string why_unproved(const CaseInput& input, const ResultRow& row) {

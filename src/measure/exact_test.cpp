@@ -71,22 +71,22 @@ const CsrMatrix& ExactOperands::a() {
   return *a_;
 }
 
-const Diagonal& ExactOperands::diagonal(std::int64_t members) {
-  if (!diagonal_) diagonal_ = on_diagonal(a(), row_ids_, members);
-  return *diagonal_;
-}
-
 const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, Device& device,
                                                         std::int64_t members) {
   OnDevice& made = on_device_[{device.info().kind, problem.n, problem.layout}];
   if (made.reference) return made;
-  const CsrMatrix& lattice_a = members == 1 ? a() : diagonal(members).a;
-  const std::span<const std::int32_t> row_ids = members == 1 ? row_ids_ : diagonal_->row_ids;
-  made.b = make_operand_b(lattice_a.cols, problem.shape(), problem.precision, traits_.packed);
+  made.a = &a();
+  made.row_ids = row_ids_;
+  if (members > 1) {
+    if (!diagonal_) diagonal_ = on_diagonal(a(), row_ids_, members);
+    made.a = &diagonal_->a;
+    made.row_ids = diagonal_->row_ids;
+  }
+  made.b = make_operand_b(made.a->cols, problem.shape(), problem.precision, traits_.packed);
   made.b_memory = device.allocate(made.b.bytes());
   made.b.data = made.b_memory.data();
   fill(made.b, problem.precision, device);
-  made.reference = make_reference(lattice_a, row_ids, made.b, device);
+  made.reference = make_reference(*made.a, made.row_ids, made.b, device);
   return made;
 }
 

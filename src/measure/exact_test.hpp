@@ -58,11 +58,12 @@ class ExactOperands {
   struct OnDevice {
     Buffer b_memory;
     DenseView b;
+    const CsrMatrix* a = nullptr;  // as the reference has it: a(), or on a diagonal for a batch
+    std::span<const std::int32_t> row_ids;
     std::unique_ptr<ReferenceChecker> reference;
   };
   // `members`: of a row-major batch, which is checked with A on a diagonal.
   const OnDevice& on_device(const Problem& problem, Device& device, std::int64_t members = 1);
-  const Diagonal& diagonal(std::int64_t members);  // of a(), in a batch of so many
   void fill(const DenseView& b, Precision precision, Device& device);
   void release_memory() { on_device_.clear(); }  // on all devices
 

@@ -1,5 +1,6 @@
 #include "run/dry_run.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <new>
 
@@ -7,6 +8,7 @@
 #include "io/file.hpp"
 #include "io/output.hpp"
 #include "io/tensor_path.hpp"
+#include "measure/batch.hpp"
 #include "report/answer.hpp"
 #include "report/identity.hpp"
 #include "report/journal.hpp"
@@ -57,15 +59,27 @@ std::vector<std::int64_t> widths(const Cases& cases, const std::string& input) {
   return cases.ns;
 }
 
-// Refuses what a run refuses when it reads the input: small files are read, of others the header.
-void check_input(const Cases& cases, const std::string& input,
-                 const std::vector<PrecisionGroup>& groups) {
+// Refuses what a run refuses when it reads the input: small files are read and returned, of others
+// the header is read.
+std::optional<LoadedInput> check_input(const Cases& cases, const std::string& input,
+                                       const std::vector<PrecisionGroup>& groups) {
   constexpr std::uintmax_t kSmallBytes = std::uintmax_t{64} << 20;  // a choice: read in a second
-  if (input.starts_with(kGeneratorPrefix)) return;                  // its options were checked
+  if (input.starts_with(kGeneratorPrefix)) return {};               // its options were checked
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(file_of(input), error);
-  if (!error && bytes <= kSmallBytes) (void)load_operands(input, cases, groups);
-  else check_header(input, cases.load);
+  if (!error && bytes <= kSmallBytes) return load_operands(input, cases, groups);
+  check_header(input, cases.load);
+  return {};
+}
+
+// B and C of a case, on its device.
+std::size_t operand_bytes(const Cases& cases, const CsrMatrix& a, const PlannedCase& planned) {
+  const PrecisionGroup& group = *planned.group;
+  const bool in_rows = cases.layout == Layout::row_major;
+  const std::int64_t more_rows = in_rows ? cases.batch : 1;
+  const std::int64_t n = in_rows ? planned.n : planned.n * cases.batch;
+  return make_b_view(a.cols * more_rows, n, cases.layout, storage_type(group.precision)).bytes() +
+         make_dense_view(a.rows * more_rows, n, cases.layout, group.c_type).bytes();
 }
 
 }  // namespace
@@ -88,8 +102,9 @@ ExitCode print_dry_run(const RunOptions& options) {
   std::size_t cases = 0;
   bool all_readable = true;
   for (const std::string& input : options.cases.inputs) {
+    std::optional<LoadedInput> loaded;
     try {
-      check_input(options.cases, input, groups);
+      loaded = check_input(options.cases, input, groups);
     } catch (const Error& refused) {
       all_readable = false;
       say("spmmbench: {}\n", refused.what());
@@ -103,14 +118,21 @@ ExitCode print_dry_run(const RunOptions& options) {
     matrix.name = name_of_input(input);
     matrix.source = to_printable(input);
     if (earlier) matrix.sha256 = earlier->sha256(matrix.name);
+    std::size_t most_bytes = 0;
     for (const PlannedCase& planned :
          plan_cases(options.cases, groups, widths(options.cases, input))) {
       const ResultRow row = planned_row(options.cases, matrix, planned);
       if (earlier && !is_pending(earlier->find(row), options.cases.resume)) continue;
       ++cases;
+      if (loaded)
+        most_bytes = std::max(most_bytes, operand_bytes(options.cases, loaded->a.csr, planned));
       print("{} n={} {} {}{}\n", row.matrix.source, row.n, row.precision,
             printable_message(label_of(row)), planned.group->implied ? " (baseline)" : "");
     }
+    if (options.cases.batch > 1 && most_bytes > 0)
+      print("{}: B and C of a batch take up to {}, A in its checks {} of host memory\n",
+            matrix.source, format_bytes(static_cast<double>(most_bytes)),
+            format_bytes(static_cast<double>(diagonal_bytes(loaded->a.csr, options.cases.batch))));
   }
   print("{} cases of {} inputs on {}\n", cases, options.cases.inputs.size(),
         on_gpu ? "the GPU" : "the CPU");
