@@ -46,8 +46,8 @@ class BatchTest(CliCase):
         matrix = self.folder / "small.mtx"
         matrix.write_text("%%MatrixMarket matrix coordinate real general\n2 3 2\n1 2 1.5\n2 1 2\n")
         lines = self.run_cpu(matrix, "-n", 4, "--batch", 2, "--dry-run").stdout.splitlines()
-        # B: 6 rows of 4 numbers of 2 bytes; C: 4 of 4 bytes; A twice: 3 of 8 bytes, and 2 of 4 and 4.
-        self.assertIn(f"{matrix}: B and C of a batch take up to 112 bytes, A in its checks 80 bytes of host memory", lines)
+        # B: 6 rows of 16 bytes; C: 4 of 16; A twice: 3 numbers of 8 bytes, and 2 of 4 and 4.
+        self.assertIn(f"{matrix}: B and C of a batch take up to 160 B, A in its checks 80 B of host memory", lines)
         self.assertNotIn("batch", self.run_cpu(matrix, "-n", 4, "--dry-run").stdout)
 
     def test_list_says_which_kernels_take_a_batch(self):
