@@ -88,6 +88,31 @@ TEST(BindMembers, LaunchesOnceForEach) {
   EXPECT_EQ(plan->report().issued_flops, 30);
 }
 
+// Takes all members where there are no more than four.
+class TogetherA final : public Prepared, public BatchPrepared {
+ public:
+  std::unique_ptr<Plan> bind(const Shape&, StageTimer&) override {
+    return std::make_unique<NotedPlan>(launched);
+  }
+  std::unique_ptr<Plan> bind_batch(const Shape& shape, std::int64_t members,
+                                   StageTimer& stages) override {
+    return members <= 4 ? bind(shape, stages) : nullptr;
+  }
+  std::vector<Launched> launched;
+};
+
+TEST(BindMembers, LaunchesOnceWhereAllAreTaken) {
+  TogetherA a;
+  StageTimer stages;
+  std::vector<float> b(15 * 4), c(10 * 4);
+  bind_members(a, {.n = 4}, 3, stages)->launch({b.data(), 9, 4, 4}, {c.data(), 6, 4, 4}, {});
+  ASSERT_EQ(a.launched.size(), 1);
+  EXPECT_EQ(a.launched[0].b_rows, 9);
+  EXPECT_EQ(a.launched[0].c_rows, 6);
+  bind_members(a, {.n = 4}, 5, stages)->launch({b.data(), 15, 4, 4}, {c.data(), 10, 4, 4}, {});
+  EXPECT_EQ(a.launched.size(), 6);
+}
+
 TEST(ExactOperandsOfABatch, TellMembersApart) {
   constexpr std::int64_t kMembers = 3;
   const auto device = open_host_device();
