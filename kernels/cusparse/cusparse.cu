@@ -207,7 +207,8 @@ class CusparsePlan final : public Plan, public ScalingPlan {
   Buffer workspace_, placeholder_;
 };
 
-// Which NVIDIA documents for batches, in the layouts that it takes.
+// Which NVIDIA documents for batches. COO_ALG2 then keeps its workspace for each member, which
+// `supports` does not know.
 bool takes_batch(cusparseSpMMAlg_t algorithm) {
   switch (algorithm) {
     case CUSPARSE_SPMM_ALG_DEFAULT:
