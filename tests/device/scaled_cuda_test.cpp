@@ -45,7 +45,7 @@ Status expect_right(const Asked& asked, Layout layout, const Scalars& given, Dev
     return Status::failed;
   }
   const bool binary = kernel->info().binary;
-  CsrMatrix a = uneven(256);
+  CsrMatrix a = uneven(208);
   if (binary) std::fill(a.values.begin(), a.values.end(), 1.0F);
   if (asked.precision == Precision::fp64) a.values64 = {a.values.begin(), a.values.end()};
   const KernelChoice choice{kernel, spec.options};
