@@ -319,6 +319,11 @@ class AsyncWcsrPrepared final : public Prepared {
     if (nonempty) out.empty_rows = device_.upload(window::rows_of_c(nonempty->empty, a_.row_ids));
   }
 
+  double empty_share() {
+    return a_.features != nullptr ? a_.features->empty_rows
+                                  : share_of_empty_rows(*a_.on_device, device_);
+  }
+
   void build_resident(const window::Choice& choice, Windows& out, StageTimer& cost) {
     const DeviceCsr& csr = *a_.on_device;
     const Buffer* order = &resident_orders_->get(csr, choice.order, cost);
@@ -327,7 +332,7 @@ class AsyncWcsrPrepared final : public Prepared {
     {
       const auto timed = cost.scope("build");
       if (choice.height_index == kClearsHeight && csr.nnz > 0 &&
-          share_of_empty_rows(csr, device_) >= kLeastEmptyShare) {
+          empty_share() >= kLeastEmptyShare) {
         nonempty = split_empty_rows(csr, *order, device_);
         order = &nonempty.rows;
         places = nonempty.count;
@@ -340,7 +345,6 @@ class AsyncWcsrPrepared final : public Prepared {
       if (count > 0)
         SPMMBENCH_CUDA(cudaMemcpyAsync(to.data(), rows.data(), to.bytes(), cudaMemcpyDeviceToDevice,
                                        static_cast<cudaStream_t>(device_.stream().handle)));
-      device_.synchronize();  // before the source goes
       return to;
     };
     if (order->data() != nullptr) out.order = copy(*order, places);

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <utility>
 
 #include "common/resident_csr.hpp"
+#include "gpu/batch_timer.hpp"
 #include "io/sha256.hpp"
 #include "select/features.hpp"
 #include "select/tune.hpp"
@@ -90,36 +90,26 @@ TrialTimes::TrialTimes(const SparseOperand& a, const Shape& shape, Device& devic
 }
 
 // As a run measures it when it is hot, but in a few short samples. The cache is flushed because
-// some kernels read A faster right after it was copied to the device (docs/kernels/auto.md).
-double TrialTimes::of(Plan& plan, double leader_us) {
-  constexpr double kSampleUs = 40;    // launches are batched until a sample lasts this long
-  constexpr int kMostLaunches = 16;   // of a batch
-  constexpr double kRecordedUs = 10;  // shorter ones would be timed with the host's launches
-  constexpr int kFewSamples = 2, kSamples = 3;
-  constexpr double kAgree = 1.01;  // two samples that differ by less are enough
-  // Than the leader: of a single launch, and of a few samples, of which the first is often slow.
-  constexpr double kFarLonger = 1.3, kClearlyLonger = 1.1;
+// some kernels read A faster right after it was copied to the device (docs/kernels/auto.md). How
+// many launches make a sample follows from the estimate, so that the host need not wait for one.
+double TrialTimes::of(Plan& plan, double expected_us, double leader_us) {
+  constexpr double kSampleUs = 40;   // launches are batched until a sample lasts this long
+  constexpr int kMostLaunches = 16;  // of a batch
+  constexpr int kFewSamples = 2;
+  constexpr double kAgree = 1.01;         // samples that differ by less are enough
+  constexpr double kClearlyLonger = 1.1;  // than the leader, with so few samples
   StageTimer within;
   plan.inspect_b(b_, within);
   const auto launch = [&] { plan.launch(b_, c_, device_.stream()); };
   device_.flush_cache();
   launch();
-  const double each_us = device_.time_us(launch, 1);
-  if (leader_us > kRecordedUs && each_us > kFarLonger * leader_us) return each_us;
   const int batch = static_cast<int>(
-      std::clamp(std::ceil(kSampleUs / std::max(each_us, 1.0)), 1.0, double{kMostLaunches}));
-  const std::function<double()> replay = each_us < kRecordedUs
-                                             ? device_.record(launch, batch)
-                                             : [&] { return device_.time_us(launch, batch); };
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kSamples; ++i) {
-    const double us = replay() / batch;
-    const bool agrees = us < kAgree * least && least < kAgree * us;
-    least = std::min(least, us);
-    const bool is_far = leader_us > 0 && least > kClearlyLonger * leader_us;
-    if (agrees || (i + 1 == kFewSamples && is_far)) break;
-  }
-  return least;
+      std::clamp(std::ceil(kSampleUs / std::max(expected_us, 1.0)), 1.0, double{kMostLaunches}));
+  const std::vector<double> samples = times_us(device_, launch, batch, kFewSamples);
+  const auto [least, most] = std::ranges::minmax(samples);
+  const bool is_far = leader_us > 0 && least > kClearlyLonger * leader_us * batch;
+  if (is_far || most < kAgree * least) return least / batch;
+  return std::min(least, times_us(device_, launch, batch, 1)[0]) / batch;
 }
 
 BoundPlan Trials::fastest(const std::vector<Candidate>& candidates, const Choice& best,
@@ -167,7 +157,7 @@ BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const Cache
     const double prepare_ms = within.total_ms();
     const auto timed = within.scope("measure");
     if (!times) times.emplace(a_, shape, device_);
-    const double us = times->of(*bound.plan, leader_us);
+    const double us = times->of(*bound.plan, candidates[i].estimate.us, leader_us);
     if (outdoes_own_order(bound.plan->report(), choice->spec, a_))
       outdone.insert(choice->spec.name);
     const double cost = cost_us(us, prepare_ms, limits_.calls);

@@ -54,7 +54,7 @@ class TrialTimes {
 
   // The microseconds of a launch. One that clearly takes longer than `leader_us` is not measured as
   // often as others; 0: no other was measured.
-  double of(Plan& plan, double leader_us);
+  double of(Plan& plan, double expected_us, double leader_us);
 
  private:
   Device& device_;

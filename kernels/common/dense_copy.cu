@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "common/resident_csr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
-#include "gpu/upload_values.hpp"
 
 namespace spmmbench {
 namespace {
@@ -41,23 +41,22 @@ Support supports_dense(const SparseOperand& a, const DeviceInfo& device) {
   if (bytes > device.memory_bytes / 4)
     return Support::no(fmt::format("dense A takes {:.0f} GB, more than a quarter of the device",
                                    static_cast<double>(bytes) * 1e-9));
-  const std::size_t csr_bytes = static_cast<std::size_t>(a.nnz()) * (4 + bytes_of(shape.type)) +
-                                a.a->row_ptr.size() * sizeof(std::int64_t);
-  return Support::yes(bytes + csr_bytes);
+  return Support::yes(bytes + resident_bytes(a));
 }
 
-Buffer upload_dense(const CsrMatrix& a, const DenseView& shape, Device& device) {
+Buffer upload_dense(const SparseOperand& a, const DenseView& shape, Device& device,
+                    StageTimer& stages) {
+  const ResidentCsr csr(a, device, stages);
+  const auto timed = stages.scope("upload");
+  const DeviceCsr& from = csr.view();
   Buffer dense = device.allocate(shape.bytes());
   device.fill_bytes(dense.data(), 0, dense.bytes());
-  const Buffer row_ptr = device.upload(a.row_ptr);
-  const Buffer col_idx = device.upload(a.col_idx);
-  const Buffer values = upload_values(device, a, shape.type);
   visit_every_element_type(shape.type, [&](auto* tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
     scatter_rows<<<kCtasPerSm * device.info().sm_count, kCopyThreads, 0,
                    static_cast<cudaStream_t>(device.stream().handle)>>>(
-        shape.rows, row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(), values.as<T>(),
-        dense.as<T>(), shape.ld);
+        shape.rows, from.row_ptr, from.col_idx, static_cast<const T*>(from.values), dense.as<T>(),
+        shape.ld);
   });
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();

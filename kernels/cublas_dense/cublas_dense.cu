@@ -78,8 +78,7 @@ bool fits_int(const Problem& problem) {
 struct DenseA {
   DenseA(const SparseOperand& operand, Device& device, StageTimer& stages)
       : view(dense_shape(operand)), precision(operand.precision) {
-    const auto timed = stages.scope("upload");
-    memory = upload_dense(*operand.a, view, device);
+    memory = upload_dense(operand, view, device, stages);
     view.data = memory.data();
   }
 

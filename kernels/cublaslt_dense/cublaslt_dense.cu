@@ -62,9 +62,8 @@ const auto kFastSums =
 struct DenseA8 {
   DenseA8(const SparseOperand& operand, bool fast_sums, Device& device, StageTimer& stages)
       : view(dense_shape(operand)), fast(fast_sums) {
-    const auto timed = stages.scope("upload");
     view.scale = operand.scale();
-    memory = upload_dense(*operand.a, view, device);
+    memory = upload_dense(operand, view, device, stages);
     view.data = memory.data();
   }
 

@@ -122,11 +122,7 @@ struct StructuredA {
         view(make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision))),
         matrix(handle, view, Matrix::Kind::structured),
         nnz(a.nnz()) {
-    Buffer dense;
-    {
-      const auto timed = stages.scope("upload");
-      dense = upload_dense(*a.a, view, device);
-    }
+    const Buffer dense = upload_dense(a, view, device, stages);
     const auto timed = stages.scope("build");
     constexpr int kIsSparse = 1;  // of the two factors it is the left one that is sparse
     std::size_t bytes = 0, buffer_bytes = 0;

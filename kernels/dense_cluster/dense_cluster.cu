@@ -202,8 +202,7 @@ class DenseClusterPrepared final : public Prepared {
   DenseClusterPrepared(const SparseOperand& a, const Options& options, Device& device,
                        StageTimer& stages)
       : a_(a), options_(options), device_(device), view_(dense_shape(a)) {
-    const auto timed = stages.scope("upload");
-    memory_ = upload_dense(*a.a, view_, device);
+    memory_ = upload_dense(a, view_, device, stages);
     view_.data = memory_.data();
   }
 

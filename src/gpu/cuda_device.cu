@@ -9,8 +9,10 @@
 #include <limits>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "gpu/backend.hpp"
+#include "gpu/batch_timer.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
 #include "gpu/memory_pool.hpp"
@@ -76,6 +78,14 @@ __global__ void hold_kernel(std::int64_t cycles) {
   }
 }
 
+// The same until the host has written a ticket, at most for `cycles`.
+__global__ void hold_for_ticket(const volatile std::int64_t* released, std::int64_t ticket,
+                                std::int64_t cycles) {
+  const std::int64_t start = clock64();
+  while (*released < ticket && clock64() - start < cycles) {
+  }
+}
+
 std::string format_version(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
@@ -126,7 +136,7 @@ DeviceInfo query_device(int index) {
   return info;
 }
 
-class CudaDevice final : public Device {
+class CudaDevice final : public Device, public BatchTimer {
  public:
   CudaDevice(int index, const std::function<bool()>& in_order)
       : info_(query_device(index)), in_order_(in_order) {
@@ -136,10 +146,14 @@ class CudaDevice final : public Device {
     SPMMBENCH_CUDA(cudaStreamCreate(&stream_));
     SPMMBENCH_CUDA(cudaEventCreate(&start_));
     SPMMBENCH_CUDA(cudaEventCreate(&stop_));
+    SPMMBENCH_CUDA(cudaHostAlloc(&released_, sizeof *released_, cudaHostAllocMapped));
+    *released_ = 0;
     SPMMBENCH_CUDA_NOEXCEPT(cudaDeviceGetLimit(&reserved_cache_, cudaLimitPersistingL2CacheSize));
   }
 
   ~CudaDevice() override {
+    for (cudaEvent_t event : between_batches_) SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(event));
+    SPMMBENCH_CUDA_NOEXCEPT(cudaFreeHost(released_));
     SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(stop_));
     SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(start_));
     SPMMBENCH_CUDA_NOEXCEPT(cudaStreamDestroy(stream_));
@@ -208,6 +222,30 @@ class CudaDevice final : public Device {
           for (int i = 0; i < count; ++i) launch();
         },
         count);
+  }
+
+  std::vector<double> times_us(const std::function<void()>& launch, int count,
+                               int batches) override {
+    while (std::ssize(between_batches_) <= batches)
+      SPMMBENCH_CUDA(cudaEventCreate(&between_batches_.emplace_back()));
+    {
+      const Held held(*this);
+      for (int batch = 0; batch < batches; ++batch) {
+        SPMMBENCH_CUDA(cudaEventRecord(between_batches_[batch], stream_));
+        for (int i = 0; i < count; ++i) launch();
+      }
+      SPMMBENCH_CUDA(cudaEventRecord(between_batches_[batches], stream_));
+    }
+    SPMMBENCH_CUDA(cudaEventSynchronize(between_batches_[batches]));
+    SPMMBENCH_CUDA(cudaGetLastError());
+    std::vector<double> us;
+    for (int batch = 0; batch < batches; ++batch) {
+      float ms = 0;
+      SPMMBENCH_CUDA(
+          cudaEventElapsedTime(&ms, between_batches_[batch], between_batches_[batch + 1]));
+      us.push_back(ms * 1e3);
+    }
+    return us;
   }
 
   std::function<double()> record(std::function<void()> launch, int count) override {
@@ -292,13 +330,31 @@ class CudaDevice final : public Device {
         std::min((elements + kFillThreads - 1) / kFillThreads, kBlocksPerSm * info_.sm_count));
   }
 
+  // Holds the stream while it lives, or for about half a millisecond: a launch that waits for the
+  // device may not wait for ever.
+  class Held {
+   public:
+    explicit Held(CudaDevice& device) : device_(device) {
+      hold_for_ticket<<<1, 1, 0, device.stream_>>>(device.released_, ++device.ticket_,
+                                                   kMaxHoldCycles);
+      SPMMBENCH_CUDA_LAUNCHED();
+    }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() { *const_cast<volatile std::int64_t*>(device_.released_) = device_.ticket_; }
+
+   private:
+    CudaDevice& device_;
+  };
+
+  static constexpr std::int64_t kMaxHoldCycles = 1'000'000;  // about half a millisecond
+
   // Time between events around what `enqueue` puts on the stream, which is `launches` kernels or
   // so.
   double between_events(const std::function<void()>& enqueue, int launches) {
     // Without a head start the host's own enqueueing (several microseconds a launch) would be part
     // of the time of every kernel shorter than that.
     constexpr std::int64_t kHoldCyclesPerLaunch = 20'000;
-    constexpr std::int64_t kMaxHoldCycles = 1'000'000;  // about half a millisecond
     hold_kernel<<<1, 1, 0, stream_>>>(std::min(launches * kHoldCyclesPerLaunch, kMaxHoldCycles));
     SPMMBENCH_CUDA_LAUNCHED();
     SPMMBENCH_CUDA(cudaEventRecord(start_, stream_));
@@ -332,6 +388,9 @@ class CudaDevice final : public Device {
   cudaStream_t stream_ = nullptr;
   cudaEvent_t start_ = nullptr;
   cudaEvent_t stop_ = nullptr;
+  std::vector<cudaEvent_t> between_batches_;
+  std::int64_t* released_ = nullptr;  // the last ticket whose launches are all enqueued; the host's
+  std::int64_t ticket_ = 0;
   Buffer flush_buffer_;
   std::size_t reserved_cache_ = 0;  // for lines that persist, as the driver has it
   std::uint64_t bytes_to_host_ = 0;

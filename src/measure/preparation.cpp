@@ -109,6 +109,12 @@ bool may_be_held_up(const Preparation& made) {
   return made.ms() < kShortPreparationMs && (made.a || made.plan_ms() >= kLeastStallMs);
 }
 
+// Whether the cache folder had what trials of an earlier preparation found.
+bool is_remembered(const Preparation& made) {
+  const PlanReport report = made.plan->report();
+  return report.pick && report.pick->remembered;
+}
+
 // A short preparation is made several times, and the fastest is kept: on a host that others use too
 // a thread that has to wait adds milliseconds. On the CPU one that does much less work than another
 // does not count, except those of vendors' libraries, which begin with what they do once in a
@@ -119,12 +125,12 @@ Preparation fastest_preparation(const CaseInput& input, double& first_ms) {
       input.prepared->kernel_a ? prepare_shared(input) : prepare(input, Unfinished::everywhere);
   first_ms = fastest.ms();
   const PlanReport report = fastest.plan->report();
-  if (!may_be_held_up(fastest) || (report.pick && report.pick->measured()) || input.one_launch)
-    return fastest;
+  if (!may_be_held_up(fastest) || input.one_launch) return fastest;
   for (int i = 1; i < kShortPreparations; ++i) {
     if (report.device_bytes > input.device->free_bytes()) break;
     try {
       Preparation next = prepare(input, Unfinished::on_streams);
+      if (is_remembered(next) && !is_remembered(fastest)) break;
       // What an earlier look found may be kept: the longest counts.
       next.inspection_us = fastest.inspection_us =
           std::max(next.inspection_us, fastest.inspection_us);
