@@ -66,11 +66,9 @@ class PatternedOperands {
  public:
   // Stage "upload": A made dense on the device.
   PatternedOperands(const Problem& problem, Device& device, StageTimer& stages)
-      : sizes_(problem), device_(&device) {
-    {
-      const auto timed = stages.scope("upload");
-      dense_ = upload_dense(*problem.a, sizes_.dense, device);
-    }
+      : sizes_(problem),
+        device_(&device),
+        dense_(upload_dense(problem, sizes_.dense, device, stages)) {
     lines_ = device.allocate(sizes_.lines_bytes());
     a_bits_ = device.allocate(static_cast<std::size_t>(sizes_.strips_a * sizes_.words) * 4);
     b_bits_ = device.allocate(static_cast<std::size_t>(sizes_.strips_b * sizes_.words) * 4);

@@ -152,7 +152,9 @@ constexpr const char* kSpecs[] = {"csr_merge",
                                   "async_bcsr?group=consecutive",
                                   "bitmap_dense?stored=pairs",
                                   "bitmap_dense?stored=values",
-                                  "gap_slices"};
+                                  "gap_slices",
+                                  "dense_cluster",
+                                  "cublas_dense"};
 
 constexpr std::uint64_t kMostToHost = 64 << 10;
 
