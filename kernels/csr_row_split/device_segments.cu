@@ -17,6 +17,10 @@ constexpr int kThreads = 256;
 
 struct Shares {
   unsigned long long joined, all;  // segments of rows that could be joined; of all
+
+  __device__ bool join() const {
+    return worth_joining(static_cast<std::int64_t>(joined), static_cast<std::int64_t>(all));
+  }
 };
 
 // Segments of each kind, and rows that are cut and not joined.
@@ -58,8 +62,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // counts[row], and zeros behind the last row, where the scan leaves the sums of all.
-__global__ void count_segments(DeviceCsr a, std::int64_t split, bool join, Counts* counts) {
+__global__ void count_segments(DeviceCsr a, std::int64_t split, const Shares* shares,
+                               Counts* counts) {
   const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const bool join = shares->join();
   if (row < a.rows)
     counts[row] = counts_of(parts_of(a.row_ptr[row + 1] - a.row_ptr[row], split, join), join);
   if (row == a.rows) counts[row] = {};
@@ -67,10 +73,11 @@ __global__ void count_segments(DeviceCsr a, std::int64_t split, bool join, Count
 
 // `before`: the sums over earlier rows.
 __global__ void write_segments(DeviceCsr a, const std::int32_t* row_ids, std::int64_t split,
-                               bool join, const Counts* before, Segment* segments,
+                               const Shares* shares, const Counts* before, Segment* segments,
                                SplitRow* split_rows) {
   const std::int64_t row = std::int64_t{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
   if (row >= a.rows) return;
+  const bool join = shares->join();
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const Counts& at = before[row];
   const Counts& all = before[a.rows];
@@ -136,15 +143,11 @@ DeviceSegments cut_rows(const DeviceCsr& a, const std::int32_t* row_ids, std::in
   device.fill_bytes(shared.data(), 0, shared.bytes());
   share_segments<<<ctas_for(a.rows), kThreads, 0, stream>>>(a, split, shared.as<Shares>());
   SPMMBENCH_CUDA_LAUNCHED();
-  Shares shares{};
-  device.download(&shares, shared.data(), sizeof shares);
-  const bool join = worth_joining(static_cast<std::int64_t>(shares.joined),
-                                  static_cast<std::int64_t>(shares.all));
-
   const std::int64_t places = a.rows + 1;
   const Buffer counts = device.allocate(places * sizeof(Counts));
   const Buffer before = device.allocate(places * sizeof(Counts));
-  count_segments<<<ctas_for(places), kThreads, 0, stream>>>(a, split, join, counts.as<Counts>());
+  count_segments<<<ctas_for(places), kThreads, 0, stream>>>(a, split, shared.as<Shares>(),
+                                                            counts.as<Counts>());
   SPMMBENCH_CUDA_LAUNCHED();
   std::size_t bytes = 0;
   const auto scan = [&](void* temporary) {
@@ -166,7 +169,7 @@ DeviceSegments cut_rows(const DeviceCsr& a, const std::int32_t* row_ids, std::in
   out.segments = device.allocate(out.count * sizeof(Segment));
   out.split_rows = device.allocate(out.split_count * sizeof(SplitRow));
   write_segments<<<ctas_for(a.rows * 32), kThreads, 0, stream>>>(
-      a, row_ids, split, join, before.as<Counts>(), out.segments.as<Segment>(),
+      a, row_ids, split, shared.as<Shares>(), before.as<Counts>(), out.segments.as<Segment>(),
       out.split_rows.as<SplitRow>());
   SPMMBENCH_CUDA_LAUNCHED();
   if (all.whole > 0) {

@@ -38,7 +38,7 @@ constexpr std::int64_t kSortedRows = 1024;
 
 // Rows of two to four segments are joined in a CTA where these are more than a tenth of all
 // segments: that takes 0.53 to 1.06 of the time (docs/decisions/csr-row-split.md).
-inline bool worth_joining(std::int64_t joined, std::int64_t all) {
+SPMMBENCH_HOST_DEVICE constexpr bool worth_joining(std::int64_t joined, std::int64_t all) {
   constexpr double kLeastShare = 0.1;
   return static_cast<double>(joined) > kLeastShare * static_cast<double>(all);
 }

@@ -16,8 +16,7 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cublas_dense",
                                      {"dense_odd", "1000 columns", amounts::dense_odd},
                                      {"dense_a_odd", "us", amounts::dense_a_odd}},
                               .prepare_ms = prepare_amounts::of_dense(),
-                              .factors = cublas_dense::factors(),
-                              .on_device = true});
+                              .factors = cublas_dense::factors()});
 
 }  // namespace
 }  // namespace spmmbench::cublas_dense

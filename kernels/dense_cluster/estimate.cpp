@@ -37,8 +37,7 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "dense_cluster",
                                      {"dense_a", "us", amounts::dense_a},
                                      {"dense_spill", "us", amounts::dense_spill}},
                               .prepare_ms = prepare_amounts::of_dense(),
-                              .factors = dense_cluster::factors(),
-                              .on_device = true});
+                              .factors = dense_cluster::factors()});
 
 }  // namespace
 }  // namespace spmmbench::dense_cluster

@@ -20,6 +20,10 @@ class ResidentOrders {
 
   // Of `a`, the same matrix in every call: an int32 for each row; null: natural. Stage: "reorder".
   const Buffer& get(const DeviceCsr& a, const std::string& spec, StageTimer& stages);
+  // What windows gather in them, by spec.
+  SharedParts<std::string, WcsrEstimate>& surveyed() {
+    return shared_ != nullptr ? shared_->surveyed() : own_surveyed_;
+  }
 
  private:
   Buffer make(const DeviceCsr& a, const std::string& spec, StageTimer& cost);
@@ -28,6 +32,7 @@ class ResidentOrders {
   SharedOrders* shared_;  // or null
   Device& device_;
   SharedParts<std::string, Buffer> own_;
+  SharedParts<std::string, WcsrEstimate> own_surveyed_;
 };
 
 }  // namespace spmmbench

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "format/wcsr_estimate.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/reordering.hpp"
 #include "spmmbench/shared_parts.hpp"
@@ -20,10 +21,13 @@ class SharedOrders final : public RowOrders {
     return host_->get(spec, stages);
   }
   SharedParts<std::string, Buffer>& on_device() { return on_device_; }
+  // What windows gather in the orders on the device.
+  SharedParts<std::string, WcsrEstimate>& surveyed() { return surveyed_; }
 
  private:
   RowOrders* host_;
   SharedParts<std::string, Buffer> on_device_;  // by spec
+  SharedParts<std::string, WcsrEstimate> surveyed_;
 };
 
 }  // namespace spmmbench

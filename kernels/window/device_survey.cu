@@ -124,16 +124,26 @@ GroupSums sums_of(const std::int32_t* counts) {
 
 window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages) {
   const Buffer& rows = orders_.get(a_, name, stages);
-  const auto timed = stages.scope("compare");
   window::Surveyed out{rows.data() == nullptr, nullptr, {}};
   if (a_.nnz == 0) return out;
   if (out.is_natural && features_ != nullptr) {
     out.estimate = windows_of(*features_);
     return out;
   }
+  const auto& surveyed = orders_.surveyed().get(name, [&](StageTimer& cost) {
+    const auto timed = cost.scope("compare");
+    return count(rows);
+  });
+  stages.add_once("windows in " + name, "compare", surveyed.cost.total_ms());
+  out.estimate = surveyed.part;
+  return out;
+}
+
+WcsrEstimate DeviceSurvey::count(const Buffer& rows) {
   constexpr std::int64_t kMostGroups = 256;  // of an order whose nonzeros have no offsets
+  const bool is_natural = rows.data() == nullptr;
   const std::int64_t groups = (a_.rows + kGroupRows - 1) / kGroupRows;
-  const std::int64_t sampled = out.is_natural ? kSampledRows : std::min(groups, kMostGroups);
+  const std::int64_t sampled = is_natural ? kSampledRows : std::min(groups, kMostGroups);
   const Buffer counts = device_.allocate(sampled * kCountsOfGroup * sizeof(std::int32_t));
   const std::int64_t columns = std::min<std::int64_t>(a_.cols, wcsr::kSlab<kSurveyThreads>);
   count_groups<<<dim3(static_cast<unsigned>(sampled), kWindowsOfGroup), kSurveyThreads,
@@ -143,24 +153,22 @@ window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages
   const std::vector<std::int32_t> host = downloaded<std::int32_t>(counts, device_);
   // Groups at sampled nonzeros are drawn in proportion to their nonzeros, so each counts the same;
   // evenly spaced ones count by their nonzeros.
+  WcsrEstimate out;
   double weights = 0;
   for (std::int64_t g = 0; g < sampled; ++g) {
     const GroupSums sums = sums_of(host.data() + g * kCountsOfGroup);
     if (sums.nnz == 0) continue;
-    const double weight = out.is_natural ? 1 / sums.nnz : 1;
+    const double weight = is_natural ? 1 / sums.nnz : 1;
     weights += weight * sums.nnz;
     for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
-      out.estimate.gathered_share[h] += weight * sums.gathered[h];
-      out.estimate.stored_share[h] += weight * sums.stored[h];
+      out.gathered_share[h] += weight * sums.gathered[h];
+      out.stored_share[h] += weight * sums.stored[h];
     }
   }
-  if (weights == 0) {  // only empty groups
-    out.estimate = {{1, 1, 1}, {1, 1, 1}};
-    return out;
-  }
+  if (weights == 0) return {{1, 1, 1}, {1, 1, 1}};  // only empty groups
   for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
-    out.estimate.gathered_share[h] /= weights;
-    out.estimate.stored_share[h] /= weights;
+    out.gathered_share[h] /= weights;
+    out.stored_share[h] /= weights;
   }
   return out;
 }

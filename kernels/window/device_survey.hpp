@@ -36,6 +36,7 @@ class DeviceSurvey final : public window::Survey {
   }
 
  private:
+  WcsrEstimate count(const Buffer& rows);  // of an order; null: natural
   const std::array<std::int64_t, kSampledRows>& lengths();
 
   DeviceCsr a_;
