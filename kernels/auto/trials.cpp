@@ -95,6 +95,9 @@ TrialTimes::TrialTimes(const SparseOperand& a, const Shape& shape, Device& devic
 double TrialTimes::of(Plan& plan, double expected_us, double leader_us) {
   constexpr double kSampleUs = 40;   // launches are batched until a sample lasts this long
   constexpr int kMostLaunches = 16;  // of a batch
+  // Shorter ones follow one another as a graph launches them. An estimate may be that much too
+  // long.
+  constexpr double kRecordedUs = 10 * kMayTakeLess;
   constexpr int kFewSamples = 2;
   constexpr double kAgree = 1.01;         // samples that differ by less are enough
   constexpr double kClearlyLonger = 1.1;  // than the leader, with so few samples
@@ -105,11 +108,12 @@ double TrialTimes::of(Plan& plan, double expected_us, double leader_us) {
   launch();
   const int batch = static_cast<int>(
       std::clamp(std::ceil(kSampleUs / std::max(expected_us, 1.0)), 1.0, double{kMostLaunches}));
-  const std::vector<double> samples = times_us(device_, launch, batch, kFewSamples);
+  const TimesOfBatches times = times_of(device_, launch, batch, expected_us < kRecordedUs);
+  const std::vector<double> samples = times(kFewSamples);
   const auto [least, most] = std::ranges::minmax(samples);
   const bool is_far = leader_us > 0 && least > kClearlyLonger * leader_us * batch;
   if (is_far || most < kAgree * least) return least / batch;
-  return std::min(least, times_us(device_, launch, batch, 1)[0]) / batch;
+  return std::min(least, times(1)[0]) / batch;
 }
 
 BoundPlan Trials::fastest(const std::vector<Candidate>& candidates, const Choice& best,

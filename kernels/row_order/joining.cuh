@@ -30,14 +30,14 @@ struct Numbering {
   std::int32_t* left;      // where in the order the rows of the one left over go
 };
 
-// All rounds of a level, in one cooperative launch; afterwards `states[1]` has the partners, and
-// the next level is numbered. `counters` (Partners::count) are set to 0 for what follows.
+// All rounds of a pass, in one cooperative launch; afterwards `states[1]` has the partners.
+// `counters` (Partners::count) are set to 0 for what follows.
 struct Rounds {
   State* states[2];
   const std::int32_t* partners;
-  std::int32_t* asked;  // of each cluster how many of its partners are taken, or a few less
   std::int32_t* counters;
   std::int32_t clusters;
+  bool is_last_pass;  // then the next level is numbered
   Numbering numbering;
 };
 
@@ -123,30 +123,6 @@ inline __device__ void number_clusters(const cooperative_groups::grid_group& gri
   }
 }
 
-// The first partner without one of its own, for a cluster that has none. `asked`: see Rounds.
-inline __device__ std::int32_t first_free(const State* round, const std::int32_t* partners,
-                                          std::int32_t& asked) {
-  // Several are read at a time: one after another they would be most of a round.
-  constexpr int kAtOnce = 8;
-  static_assert(kPartners % kAtOnce == 0);
-  for (; asked < kPartners; asked += kAtOnce) {
-    std::int32_t named = kNone, others[kAtOnce];
-#pragma unroll
-    for (int at = 0; at < kAtOnce; ++at) others[at] = partners[asked + at];
-    State states[kAtOnce];
-#pragma unroll
-    for (int at = 0; at < kAtOnce; ++at)
-      if (others[at] != kNone) states[at] = round[others[at]];
-#pragma unroll
-    for (int at = kAtOnce - 1; at >= 0; --at)
-      if (others[at] != kNone && mate_after(round, states[at], others[at]) == kNone)
-        named = others[at];
-    if (named != kNone) return named;
-    if (others[kAtOnce - 1] == kNone) asked = kPartners;  // there are no more
-  }
-  return kNone;
-}
-
 __global__ void __launch_bounds__(kThreads) hold_rounds(const __grid_constant__ Rounds all) {
   static_assert(kRounds % 2 == 0, "the last round leaves its result in states[0]");
   const auto grid = cooperative_groups::this_grid();
@@ -157,12 +133,23 @@ __global__ void __launch_bounds__(kThreads) hold_rounds(const __grid_constant__ 
     const State* const before = all.states[round % 2];
     State* const after = all.states[1 - round % 2];
     for (std::int32_t i = first; i < all.clusters; i += stride) {
-      const std::int32_t mate = mate_after(before, before[i], i);
+      // All are read at once: one after another they would be most of a round.
+      const State own = before[i];
+      std::int32_t free[kPartners];
+#pragma unroll
+      for (int at = 0; at < kPartners; ++at)
+        free[at] = all.partners[std::int64_t{i} * kPartners + at];
+      const std::int32_t mate = mate_after(before, own, i);
       std::int32_t named = kNone;
       if (mate == kNone) {
-        std::int32_t asked = round == 0 ? 0 : all.asked[i];
-        named = first_free(before, all.partners + std::int64_t{i} * kPartners, asked);
-        all.asked[i] = asked;
+        State states[kPartners];
+#pragma unroll
+        for (int at = 0; at < kPartners; ++at)
+          if (free[at] != kNone) states[at] = before[free[at]];
+#pragma unroll
+        for (int at = kPartners - 1; at >= 0; --at)
+          if (free[at] != kNone && mate_after(before, states[at], free[at]) == kNone)
+            named = free[at];
       }
       after[i] = {mate, named};
     }
@@ -171,6 +158,7 @@ __global__ void __launch_bounds__(kThreads) hold_rounds(const __grid_constant__ 
   // Settles the last round, in the other array, since others still read this one.
   for (std::int32_t i = first; i < all.clusters; i += stride)
     all.states[1][i] = {mate_after(all.states[0], all.states[0][i], i), kNone};
+  if (!all.is_last_pass) return;
   grid.sync();
   number_clusters(grid, all.states[1], all.clusters, all.numbering);
 }

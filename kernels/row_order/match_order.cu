@@ -7,9 +7,9 @@
 //   clusters of each column, ascending: the lists
 //
 // 1. The lists of the first level: its entries are sorted by column. The sort is stable.
-// 2. Each cluster counts how many columns it shares with which others, in a table in shared memory,
-//    and keeps the most similar ones: a warp for most clusters, a CTA for those that read many
-//    places of lists.
+// 2. Each cluster without a partner counts how many columns it shares with which others, in a table
+//    in shared memory, and keeps the most similar ones: a warp for most clusters, a CTA for those
+//    that read many places of lists.
 // 3. Rounds: each cluster names the first of these that has no partner; two that name each other
 //    are partners.
 // 4. Partners are joined and numbered.
@@ -103,8 +103,8 @@ class Matching {
     for (Span** array : {&list_of_[0], &list_of_[1]}) place(*array, a_.cols, memory);
     for (State** array : {&states_[0], &states_[1]}) place(*array, clusters, memory);
     for (std::int32_t** array :
-         {&cluster_rows_, &new_rows_, &number_, &joined_, &unmatched_, &asked_, &filled_,
-          &filled_before_, &partners_.longer[0], &partners_.longer[1]})
+         {&cluster_rows_, &new_rows_, &number_, &joined_, &unmatched_, &filled_, &filled_before_,
+          &partners_.longer[0], &partners_.longer[1]})
       place(*array, clusters, memory);
     place(partners_.of, clusters * match::kPartners, memory);
     place(partners_.count, kCounters, memory);
@@ -155,25 +155,31 @@ class Matching {
     const Numbering numbering{totals_, counted_, unmatched_, cluster_rows_, rows_of_one,
                               number_, joined_,  new_rows_,  left};
     const int sms = device_.info().sm_count;
-    const auto find = [&](auto kernel, int threads, std::int64_t most_ctas, std::size_t shared) {
-      kernel<<<static_cast<unsigned>(most_ctas), threads, shared, stream_>>>(level_, partners_);
-      SPMMBENCH_CUDA_LAUNCHED();
-    };
-    const auto ctas = [&](int clusters_of_cta) {
-      return std::int64_t{clusters + clusters_of_cta - 1} / clusters_of_cta;
-    };
-    constexpr int kFew = kWarpThreads<kFewSlots>, kMore = kWarpThreads<kMoreSlots>;
-    constexpr std::int64_t kMoreCtasPerSm = 5, kCtasPerSm = 2;  // by their tables
-    find(find_partners<kFewSlots>, kFew, ctas(kFew / 32), 0);
-    find(find_partners<kMoreSlots>, kMore, std::min(ctas(kMore / 32), kMoreCtasPerSm * sms), 0);
-    find(find_partners_by_cta, kCtaThreads, std::min(ctas(1), kCtasPerSm * sms), sizeof(CtaTables));
-    Rounds rounds{{states_[0], states_[1]}, partners_.of, asked_,
-                  partners_.count,          clusters,     numbering};
-    void* arguments[] = {&rounds};
-    SPMMBENCH_CUDA(cudaLaunchCooperativeKernel(
-        reinterpret_cast<const void*>(hold_rounds),
-        dim3(static_cast<unsigned>(std::min(ctas(kThreads), round_ctas_))), dim3(kThreads),
-        arguments, 0, stream_));
+    for (int pass = 0; pass < match::kPasses; ++pass) {
+      const State* const states = pass == 0 ? nullptr : states_[0];
+      const auto find = [&](auto kernel, int threads, std::int64_t most_ctas, std::size_t shared) {
+        kernel<<<static_cast<unsigned>(most_ctas), threads, shared, stream_>>>(level_, states,
+                                                                               partners_);
+        SPMMBENCH_CUDA_LAUNCHED();
+      };
+      const auto ctas = [&](int clusters_of_cta) {
+        return std::int64_t{clusters + clusters_of_cta - 1} / clusters_of_cta;
+      };
+      constexpr int kFew = kWarpThreads<kFewSlots>, kMore = kWarpThreads<kMoreSlots>;
+      constexpr std::int64_t kMoreCtasPerSm = 5, kCtasPerSm = 2;  // by their tables
+      find(find_partners<kFewSlots>, kFew, ctas(kFew / 32), 0);
+      find(find_partners<kMoreSlots>, kMore, std::min(ctas(kMore / 32), kMoreCtasPerSm * sms), 0);
+      find(find_partners_by_cta, kCtaThreads, std::min(ctas(1), kCtasPerSm * sms),
+           sizeof(CtaTables));
+      Rounds rounds{{states_[0], states_[1]},   partners_.of, partners_.count, clusters,
+                    pass + 1 == match::kPasses, numbering};
+      void* arguments[] = {&rounds};
+      SPMMBENCH_CUDA(cudaLaunchCooperativeKernel(
+          reinterpret_cast<const void*>(hold_rounds),
+          dim3(static_cast<unsigned>(std::min(ctas(kThreads), round_ctas_))), dim3(kThreads),
+          arguments, 0, stream_));
+      std::swap(states_[0], states_[1]);
+    }
     std::swap(cluster_rows_, new_rows_);
   }
 
@@ -201,7 +207,7 @@ class Matching {
   Span *columns_of_[2] = {}, *list_of_[2] = {};
   std::int32_t *columns_[2] = {}, *lists_[2] = {};
   std::int32_t *cluster_rows_ = nullptr, *new_rows_ = nullptr, *number_ = nullptr;
-  std::int32_t *joined_ = nullptr, *unmatched_ = nullptr, *asked_ = nullptr;
+  std::int32_t *joined_ = nullptr, *unmatched_ = nullptr;
   std::int32_t *filled_ = nullptr, *filled_before_ = nullptr;  // rows
   State* states_[2] = {};
   Partners partners_{};
@@ -216,7 +222,7 @@ bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
 
 std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
   constexpr std::int64_t kWord = sizeof(std::int32_t);
-  constexpr std::int64_t kWordsOfEntry = 4, kWordsOfRow = 20 + match::kPartners,
+  constexpr std::int64_t kWordsOfEntry = 4, kWordsOfRow = 19 + match::kPartners,
                          kWordsOfColumn = 4;  // see lay_out
   return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + kWordsOfColumn * cols);
 }

@@ -14,20 +14,13 @@ struct Stretch {
   std::int32_t begin = 0, count = 0, weight = 0;
 };
 
-inline __device__ Stretch stretch_of(const Level& all, std::int32_t own, std::int32_t column) {
+inline __device__ Stretch stretch_of(const Level& all, std::int32_t own, std::int32_t column,
+                                     std::int32_t most_places) {
   const auto [begin, length] = all.list_of[column];
   const std::int32_t before =
-      length <= kMostPlaces ? 0 : lower_bound(all.lists + begin, length, own);
-  const Part part = part_of_list(length, before);
+      length <= most_places ? 0 : lower_bound(all.lists + begin, length, own);
+  const Part part = part_of_list(length, before, most_places);
   return {begin + part.begin, part.end - part.begin, part.weight};
-}
-
-// The stretch of the i-th column that a cluster looks at.
-inline __device__ Stretch used_stretch(const Level& all, std::int32_t own, std::int32_t i,
-                                       std::int32_t columns, std::int32_t used) {
-  if (i >= used) return {};
-  return stretch_of(all, own,
-                    all.columns[all.columns_of[own].begin + used_column(i, columns, used)]);
 }
 
 // Slots of the tables that warps and CTAs have.
@@ -120,35 +113,37 @@ struct Weights {
 
 inline __device__ Partner none() { return {0, INT_MAX}; }
 
+// The best of the warp's partners.
+inline __device__ Partner best_of_warp(const Partner& own) {
+  const auto high = static_cast<unsigned>(own.rank >> 32), low = static_cast<unsigned>(own.rank);
+  const unsigned most_high = __reduce_max_sync(kWarp, high);
+  const unsigned most_low = __reduce_max_sync(kWarp, high == most_high ? low : 0U);
+  const bool is_best = high == most_high && low == most_low;
+  const int cluster = __reduce_min_sync(kWarp, is_best ? own.cluster : INT_MAX);
+  return {std::uint64_t{most_high} << 32 | most_low, cluster};
+}
+
 inline __device__ Partner from_lane(const Partner& own, int lane) {
   return {__shfl_sync(kWarp, own.rank, lane), __shfl_sync(kWarp, own.cluster, lane)};
 }
 
 // The best partners that a warp has seen, best first: lane i has the i-th.
 struct Best {
-  Partner own = none();
+  Partner own = none();  // of lanes below kPartners
 
   // One partner from each lane, or none().
   __device__ void add(Partner mine) {
-    static_assert(kPartners == 32, "a lane for each");
-    if (!__any_sync(kWarp, mine.before(from_lane(own, kPartners - 1)))) return;
     const int lane = threadIdx.x % 32;
-    for (int length = 2; length <= 32; length *= 2)
-      for (int distance = length / 2; distance > 0; distance /= 2)
-        exchange(mine, distance, (lane & length) == 0);
-    // The better of the i-th best and the i-th worst: all that stay, first better and then worse.
-    const Partner other = from_lane(mine, 31 - lane);
-    if (other.before(own)) own = other;
-    for (int distance = 16; distance > 0; distance /= 2) exchange(own, distance, true);
-  }
-
- private:
-  // With the lane that is so far away: the lower one gets the better, or the worse.
-  static __device__ void exchange(Partner& mine, int distance, bool better_first) {
-    const int lane = threadIdx.x % 32;
-    const Partner other = from_lane(mine, lane ^ distance);
-    const bool wants_better = ((lane & distance) == 0) == better_first;
-    if (wants_better ? other.before(mine) : mine.before(other)) mine = other;
+    Partner last = from_lane(own, kPartners - 1);
+    while (__any_sync(kWarp, mine.before(last))) {
+      const Partner best = best_of_warp(mine);
+      if (mine.cluster == best.cluster) mine = none();
+      const int place = __popc(__ballot_sync(kWarp, lane < kPartners && own.before(best)));
+      const Partner above = from_lane(own, lane == 0 ? 0 : lane - 1);
+      if (lane == place) own = best;
+      else if (lane > place && lane < kPartners) own = above;
+      last = from_lane(own, kPartners - 1);
+    }
   }
 };
 
@@ -161,24 +156,30 @@ struct Partners {
 // One cluster and what its threads look at.
 struct Search {
   const Level& all;
-  std::int32_t own, columns, used;
+  const State* states;  // null: nobody has a partner, in the first pass
+  std::int32_t own, columns, used, most_places;
 
-  __device__ Search(const Level& level, std::int32_t cluster)
-      : all(level), own(cluster), columns(level.length(cluster)), used(used_columns(columns)) {}
+  __device__ Search(const Level& level, const State* of_clusters, std::int32_t cluster)
+      : all(level),
+        states(of_clusters),
+        own(cluster),
+        columns(level.length(cluster)),
+        used(used_columns(columns)),
+        most_places(of_clusters == nullptr ? kMostPlaces : kMostPlacesAgain) {}
 
   static constexpr int kAhead = 4;  // places of a lane that are read at a time
 
-  // What the cluster reads of its i-th column that is looked at.
-  __device__ Stretch stretch(std::int32_t i) const {
-    return used_stretch(all, own, i, columns, used);
+  // The i-th column that is looked at.
+  __device__ std::int32_t column(std::int32_t i) const {
+    return all.columns[all.columns_of[own].begin + used_column(i, columns, used)];
   }
-
+  // What the cluster reads of it.
+  __device__ Stretch stretch(std::int32_t i) const {
+    return i >= used ? Stretch{} : stretch_of(all, own, column(i), most_places);
+  }
   // How many places that is.
   __device__ std::int32_t places(std::int32_t i) const {
-    if (i >= used) return 0;
-    const std::int32_t column =
-        all.columns[all.columns_of[own].begin + used_column(i, columns, used)];
-    return min(all.list_of[column].length, kMostPlaces);
+    return i >= used ? 0 : min(all.list_of[column(i)].length, most_places);
   }
 
   // Goes through the clusters that share some of the columns: the warp takes a column for each
@@ -198,6 +199,7 @@ struct Search {
     for (std::int32_t from = 0; from < places; from += kAhead * 32) {
       // Several places of a lane are read at a time: few warps have much to read, and wait for it.
       std::int32_t others[kAhead], weights[kAhead] = {};
+      bool counts[kAhead];
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
         others[i] = own;
@@ -212,9 +214,12 @@ struct Search {
         if (place < places) others[i] = all.lists[begin + place];
       }
 #pragma unroll
+      for (int i = 0; i < kAhead; ++i)
+        counts[i] = others[i] != own && (states == nullptr || states[others[i]].mate == kNone);
+#pragma unroll
       for (int i = 0; i < kAhead; ++i) {
         if (from + i * 32 >= places) break;
-        if (!add(others[i] != own, others[i], weights[i])) return false;
+        if (!add(counts[i], others[i], weights[i])) return false;
       }
     }
     return true;
@@ -253,8 +258,9 @@ struct Search {
   }
 
   __device__ void keep(const Partners& out, const Best& best) const {
-    out.of[std::int64_t{own} * kPartners + threadIdx.x % 32] =
-        best.own.rank == 0 ? kNone : best.own.cluster;
+    const int lane = threadIdx.x % 32;
+    if (lane < kPartners)
+      out.of[std::int64_t{own} * kPartners + lane] = best.own.rank == 0 ? kNone : best.own.cluster;
   }
 };
 
@@ -270,7 +276,7 @@ constexpr std::int32_t kFewClusters = 512;
 // A warp for each cluster. What does not fit in its table is left to the next kernel.
 template <int kSlots>
 __global__ void __launch_bounds__(kWarpThreads<kSlots>)
-    find_partners(const __grid_constant__ Level all, Partners out) {
+    find_partners(const __grid_constant__ Level all, const State* states, Partners out) {
   constexpr bool kIsFirst = kSlots == kFewSlots;
   constexpr int kWarps = kWarpThreads<kSlots> / 32;
   __shared__ Table<kSlots> tables[kWarps];
@@ -285,7 +291,8 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
   const auto stride = static_cast<std::int32_t>(gridDim.x) * kWarps;
   for (auto at = static_cast<std::int32_t>(thread_index() / 32); at < end; at += stride) {
     const std::int32_t own = kIsFirst ? at : out.longer[0][at];
-    const Search search(all, own);
+    if (states != nullptr && states[own].mate != kNone) continue;
+    const Search search(all, states, own);
     std::int32_t places = search.used;
     if (places <= most_places) {
       places = 0;
@@ -326,7 +333,7 @@ union CtaTables {
 // A CTA for each of the others. Where its table holds neither all clusters of the level nor all
 // that are met, these are counted in twice as many sweeps, each of a part of them.
 __global__ void __launch_bounds__(kCtaThreads)
-    find_partners_by_cta(const __grid_constant__ Level all, Partners out) {
+    find_partners_by_cta(const __grid_constant__ Level all, const State* states, Partners out) {
   constexpr int kWarps = kCtaThreads / 32;
   extern __shared__ __align__(16) unsigned char memory[];
   auto& tables = *reinterpret_cast<CtaTables*>(memory);
@@ -344,7 +351,7 @@ __global__ void __launch_bounds__(kCtaThreads)
   const std::int32_t count = out.count[1];
   for (auto at = static_cast<std::int32_t>(blockIdx.x); at < count;
        at += static_cast<std::int32_t>(gridDim.x)) {
-    const Search search(all, out.longer[1][at]);
+    const Search search(all, states, out.longer[1][at]);
     // Columns of a warp at a time. All warps take as many turns.
     const std::int32_t part = min(32, (search.used + kWarps - 1) / kWarps);
     const auto stretch = [&](std::int32_t first) {
@@ -386,10 +393,13 @@ __global__ void __launch_bounds__(kCtaThreads)
       }
     }
     if (!has_all) clear();
-    best_of[warp][lane] = best.own;
+    if (lane < kPartners) best_of[warp][lane] = best.own;
     __syncthreads();
     if (warp == 0) {
-      for (int i = 1; i < kWarps; ++i) best.add(best_of[i][lane]);
+      for (int i = 0; i < kWarps * kPartners; i += 32) {
+        const Partner other = (&best_of[0][0])[i + lane];
+        best.add(i + lane < kPartners ? none() : other);  // its own are there already
+      }
       search.keep(out, best);
     }
   }

@@ -224,28 +224,14 @@ class CudaDevice final : public Device, public BatchTimer {
         count);
   }
 
-  std::vector<double> times_us(const std::function<void()>& launch, int count,
-                               int batches) override {
-    while (std::ssize(between_batches_) <= batches)
-      SPMMBENCH_CUDA(cudaEventCreate(&between_batches_.emplace_back()));
-    {
-      const Held held(*this);
-      for (int batch = 0; batch < batches; ++batch) {
-        SPMMBENCH_CUDA(cudaEventRecord(between_batches_[batch], stream_));
+  TimesOfBatches times_of(std::function<void()> launch, int count, bool in_graph) override {
+    std::function<void()> batch;
+    if (in_graph) batch = cuda_batch(launch, count, *this);
+    if (!batch)
+      batch = [launch = std::move(launch), count] {
         for (int i = 0; i < count; ++i) launch();
-      }
-      SPMMBENCH_CUDA(cudaEventRecord(between_batches_[batches], stream_));
-    }
-    SPMMBENCH_CUDA(cudaEventSynchronize(between_batches_[batches]));
-    SPMMBENCH_CUDA(cudaGetLastError());
-    std::vector<double> us;
-    for (int batch = 0; batch < batches; ++batch) {
-      float ms = 0;
-      SPMMBENCH_CUDA(
-          cudaEventElapsedTime(&ms, between_batches_[batch], between_batches_[batch + 1]));
-      us.push_back(ms * 1e3);
-    }
-    return us;
+      };
+    return [this, batch = std::move(batch)](int batches) { return held_times_us(batch, batches); };
   }
 
   std::function<double()> record(std::function<void()> launch, int count) override {
@@ -346,6 +332,28 @@ class CudaDevice final : public Device, public BatchTimer {
    private:
     CudaDevice& device_;
   };
+
+  std::vector<double> held_times_us(const std::function<void()>& batch, int batches) {
+    while (std::ssize(between_batches_) <= batches)
+      SPMMBENCH_CUDA(cudaEventCreate(&between_batches_.emplace_back()));
+    {
+      const Held held(*this);
+      SPMMBENCH_CUDA(cudaEventRecord(between_batches_[0], stream_));
+      for (int i = 0; i < batches; ++i) {
+        batch();
+        SPMMBENCH_CUDA(cudaEventRecord(between_batches_[i + 1], stream_));
+      }
+    }
+    SPMMBENCH_CUDA(cudaEventSynchronize(between_batches_[batches]));
+    SPMMBENCH_CUDA(cudaGetLastError());
+    std::vector<double> us;
+    for (int i = 0; i < batches; ++i) {
+      float ms = 0;
+      SPMMBENCH_CUDA(cudaEventElapsedTime(&ms, between_batches_[i], between_batches_[i + 1]));
+      us.push_back(ms * 1e3);
+    }
+    return us;
+  }
 
   static constexpr std::int64_t kMaxHoldCycles = 1'000'000;  // about half a millisecond
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpu/backend.hpp"
+#include "gpu/batch_timer.hpp"
 #include "gpu/cuda_check.hpp"
 
 namespace spmmbench {
@@ -165,6 +166,16 @@ Replay cuda_record(const std::function<void()>& launch, int count, GraphKind kin
   return [recording, stream, &device](int launches) {
     cudaGraphExec_t graph = recording->first(launches);
     return device.time_us([&] { SPMMBENCH_CUDA(cudaGraphLaunch(graph, stream)); }, 1);
+  };
+}
+
+std::function<void()> cuda_batch(const std::function<void()>& launch, int count, Device& device) {
+  const auto stream = static_cast<cudaStream_t>(device.stream().handle);
+  const std::shared_ptr<Recording> recording = Recording::make(launch, count, stream);
+  if (!recording) return nullptr;
+  SPMMBENCH_CUDA(cudaGraphUpload(recording->first(count), stream));
+  return [recording, stream, count] {
+    SPMMBENCH_CUDA(cudaGraphLaunch(recording->first(count), stream));
   };
 }
 

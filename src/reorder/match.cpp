@@ -49,8 +49,9 @@ struct Lists {
 
 constexpr std::int32_t kNone = -1;
 
-// The best partners of one cluster. `weight` is all zero, before and after.
+// The best partners of one cluster among those without one. `weight` is all zero, before and after.
 std::vector<Partner> partners_of(std::int32_t own, const Clusters& all, const Lists& lists,
+                                 const std::vector<std::int32_t>& mate, std::int32_t most_places,
                                  std::vector<std::int32_t>& weight) {
   const std::int32_t columns = all.length(own), used = match::used_columns(columns);
   std::vector<std::int32_t> met;
@@ -59,12 +60,12 @@ std::vector<Partner> partners_of(std::int32_t own, const Clusters& all, const Li
     const auto begin = lists.clusters.begin() + lists.ptr[column];
     const auto end = lists.clusters.begin() + lists.ptr[column + 1];
     const auto length = static_cast<std::int32_t>(end - begin);
-    const bool is_long = length > match::kMostPlaces;
+    const bool is_long = length > most_places;
     const auto before =
         is_long ? static_cast<std::int32_t>(std::lower_bound(begin, end, own) - begin) : 0;
-    const match::Part part = match::part_of_list(length, before);
+    const match::Part part = match::part_of_list(length, before, most_places);
     for (auto at = begin + part.begin; at != begin + part.end; ++at) {
-      if (*at == own) continue;
+      if (*at == own || mate[*at] != kNone) continue;
       if (weight[*at] == 0) met.push_back(*at);
       weight[*at] += part.weight;
     }
@@ -114,23 +115,29 @@ class Partners {
 std::vector<std::int32_t> match_clusters(const Clusters& all, std::int64_t cols, int threads) {
   const Lists lists(all, cols);
   const std::int32_t count = all.count();
-  Partners partners(count);
-  for_each_with_table(
-      partners.parts(), 1, threads, [&] { return std::vector<std::int32_t>(count); },
-      [&](std::vector<std::int32_t>& weight, std::int64_t part) {
-        partners.fill(part, [&](std::int32_t own) { return partners_of(own, all, lists, weight); });
-      });
   std::vector<std::int32_t> mate(count, kNone), first(count);
-  for (int round = 0; round < match::kRounds; ++round) {
-    for (std::int32_t i = 0; i < count; ++i) {
-      first[i] = kNone;
-      if (mate[i] != kNone) continue;
-      const auto free = std::ranges::find_if(
-          partners[i], [&](std::int32_t other) { return mate[other] == kNone; });
-      if (free != partners[i].end()) first[i] = *free;
+  for (int pass = 0; pass < match::kPasses; ++pass) {
+    const std::int32_t most_places = pass == 0 ? match::kMostPlaces : match::kMostPlacesAgain;
+    Partners partners(count);
+    for_each_with_table(
+        partners.parts(), 1, threads, [&] { return std::vector<std::int32_t>(count); },
+        [&](std::vector<std::int32_t>& weight, std::int64_t part) {
+          partners.fill(part, [&](std::int32_t own) {
+            return mate[own] == kNone ? partners_of(own, all, lists, mate, most_places, weight)
+                                      : std::vector<Partner>();
+          });
+        });
+    for (int round = 0; round < match::kRounds; ++round) {
+      for (std::int32_t i = 0; i < count; ++i) {
+        first[i] = kNone;
+        if (mate[i] != kNone) continue;
+        const auto free = std::ranges::find_if(
+            partners[i], [&](std::int32_t other) { return mate[other] == kNone; });
+        if (free != partners[i].end()) first[i] = *free;
+      }
+      for (std::int32_t i = 0; i < count; ++i)
+        if (first[i] != kNone && first[first[i]] == i) mate[i] = first[i];
     }
-    for (std::int32_t i = 0; i < count; ++i)
-      if (first[i] != kNone && first[first[i]] == i) mate[i] = first[i];
   }
   return mate;
 }
