@@ -16,7 +16,7 @@ constexpr int kLevels = 5;  // clusters of 2^5 rows: the highest windows of any 
 // gathers 5 % fewer rows of B, a third less than 1 % (docs/decisions/row-orders.md).
 constexpr int kPasses = 2;
 constexpr int kPartners = 8;  // that a cluster remembers, the most similar ones
-constexpr int kRounds = 6;    // of asking them, in each pass
+constexpr int kRounds = 4;    // of asking them, in each pass
 // Of a longer list of clusters only so many places are read, around the cluster that reads it: more
 // in the first pass than in the second, where many of them have a partner.
 constexpr std::int32_t kMostPlaces = 32, kMostPlacesAgain = 16;
