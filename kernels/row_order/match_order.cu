@@ -156,7 +156,7 @@ class Matching {
                               number_, joined_,  new_rows_,  left};
     const int sms = device_.info().sm_count;
     for (int pass = 0; pass < match::kPasses; ++pass) {
-      const State* const states = pass == 0 ? nullptr : states_[0];
+      const State* const states = states_[0];
       const auto find = [&](auto kernel, int threads, std::int64_t most_ctas, std::size_t shared) {
         kernel<<<static_cast<unsigned>(most_ctas), threads, shared, stream_>>>(level_, states,
                                                                                partners_);

@@ -14,13 +14,20 @@ struct Stretch {
   std::int32_t begin = 0, count = 0, weight = 0;
 };
 
-inline __device__ Stretch stretch_of(const Level& all, std::int32_t own, std::int32_t column,
-                                     std::int32_t most_places) {
+inline __device__ Stretch stretch_of(const Level& all, std::int32_t own, std::int32_t column) {
   const auto [begin, length] = all.list_of[column];
   const std::int32_t before =
-      length <= most_places ? 0 : lower_bound(all.lists + begin, length, own);
-  const Part part = part_of_list(length, before, most_places);
+      length <= kMostPlaces ? 0 : lower_bound(all.lists + begin, length, own);
+  const Part part = part_of_list(length, before);
   return {begin + part.begin, part.end - part.begin, part.weight};
+}
+
+// The stretch of the i-th column that a cluster looks at.
+inline __device__ Stretch used_stretch(const Level& all, std::int32_t own, std::int32_t i,
+                                       std::int32_t columns, std::int32_t used) {
+  if (i >= used) return {};
+  return stretch_of(all, own,
+                    all.columns[all.columns_of[own].begin + used_column(i, columns, used)]);
 }
 
 // Slots of the tables that warps and CTAs have.
@@ -156,30 +163,29 @@ struct Partners {
 // One cluster and what its threads look at.
 struct Search {
   const Level& all;
-  const State* states;  // null: nobody has a partner, in the first pass
-  std::int32_t own, columns, used, most_places;
+  const State* states;
+  std::int32_t own, columns, used;
 
   __device__ Search(const Level& level, const State* of_clusters, std::int32_t cluster)
       : all(level),
         states(of_clusters),
         own(cluster),
         columns(level.length(cluster)),
-        used(used_columns(columns)),
-        most_places(of_clusters == nullptr ? kMostPlaces : kMostPlacesAgain) {}
+        used(used_columns(columns)) {}
 
   static constexpr int kAhead = 4;  // places of a lane that are read at a time
 
-  // The i-th column that is looked at.
-  __device__ std::int32_t column(std::int32_t i) const {
-    return all.columns[all.columns_of[own].begin + used_column(i, columns, used)];
-  }
-  // What the cluster reads of it.
+  // What the cluster reads of its i-th column that is looked at.
   __device__ Stretch stretch(std::int32_t i) const {
-    return i >= used ? Stretch{} : stretch_of(all, own, column(i), most_places);
+    return used_stretch(all, own, i, columns, used);
   }
+
   // How many places that is.
   __device__ std::int32_t places(std::int32_t i) const {
-    return i >= used ? 0 : min(all.list_of[column(i)].length, most_places);
+    if (i >= used) return 0;
+    const std::int32_t column =
+        all.columns[all.columns_of[own].begin + used_column(i, columns, used)];
+    return min(all.list_of[column].length, kMostPlaces);
   }
 
   // Goes through the clusters that share some of the columns: the warp takes a column for each
@@ -215,7 +221,7 @@ struct Search {
       }
 #pragma unroll
       for (int i = 0; i < kAhead; ++i)
-        counts[i] = others[i] != own && (states == nullptr || states[others[i]].mate == kNone);
+        counts[i] = others[i] != own && states[others[i]].mate == kNone;
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
         if (from + i * 32 >= places) break;
@@ -291,7 +297,7 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
   const auto stride = static_cast<std::int32_t>(gridDim.x) * kWarps;
   for (auto at = static_cast<std::int32_t>(thread_index() / 32); at < end; at += stride) {
     const std::int32_t own = kIsFirst ? at : out.longer[0][at];
-    if (states != nullptr && states[own].mate != kNone) continue;
+    if (states[own].mate != kNone) continue;
     const Search search(all, states, own);
     std::int32_t places = search.used;
     if (places <= most_places) {

@@ -51,7 +51,7 @@ constexpr std::int32_t kNone = -1;
 
 // The best partners of one cluster among those without one. `weight` is all zero, before and after.
 std::vector<Partner> partners_of(std::int32_t own, const Clusters& all, const Lists& lists,
-                                 const std::vector<std::int32_t>& mate, std::int32_t most_places,
+                                 const std::vector<std::int32_t>& mate,
                                  std::vector<std::int32_t>& weight) {
   const std::int32_t columns = all.length(own), used = match::used_columns(columns);
   std::vector<std::int32_t> met;
@@ -60,10 +60,10 @@ std::vector<Partner> partners_of(std::int32_t own, const Clusters& all, const Li
     const auto begin = lists.clusters.begin() + lists.ptr[column];
     const auto end = lists.clusters.begin() + lists.ptr[column + 1];
     const auto length = static_cast<std::int32_t>(end - begin);
-    const bool is_long = length > most_places;
+    const bool is_long = length > match::kMostPlaces;
     const auto before =
         is_long ? static_cast<std::int32_t>(std::lower_bound(begin, end, own) - begin) : 0;
-    const match::Part part = match::part_of_list(length, before, most_places);
+    const match::Part part = match::part_of_list(length, before);
     for (auto at = begin + part.begin; at != begin + part.end; ++at) {
       if (*at == own || mate[*at] != kNone) continue;
       if (weight[*at] == 0) met.push_back(*at);
@@ -117,13 +117,12 @@ std::vector<std::int32_t> match_clusters(const Clusters& all, std::int64_t cols,
   const std::int32_t count = all.count();
   std::vector<std::int32_t> mate(count, kNone), first(count);
   for (int pass = 0; pass < match::kPasses; ++pass) {
-    const std::int32_t most_places = pass == 0 ? match::kMostPlaces : match::kMostPlacesAgain;
     Partners partners(count);
     for_each_with_table(
         partners.parts(), 1, threads, [&] { return std::vector<std::int32_t>(count); },
         [&](std::vector<std::int32_t>& weight, std::int64_t part) {
           partners.fill(part, [&](std::int32_t own) {
-            return mate[own] == kNone ? partners_of(own, all, lists, mate, most_places, weight)
+            return mate[own] == kNone ? partners_of(own, all, lists, mate, weight)
                                       : std::vector<Partner>();
           });
         });

@@ -16,10 +16,9 @@ constexpr int kLevels = 5;  // clusters of 2^5 rows: the highest windows of any 
 // gathers 5 % fewer rows of B, a third less than 1 % (docs/decisions/row-orders.md).
 constexpr int kPasses = 2;
 constexpr int kPartners = 8;  // that a cluster remembers, the most similar ones
-constexpr int kRounds = 4;    // of asking them, in each pass
-// Of a longer list of clusters only so many places are read, around the cluster that reads it: more
-// in the first pass than in the second, where many of them have a partner.
-constexpr std::int32_t kMostPlaces = 32, kMostPlacesAgain = 16;
+constexpr int kRounds = 6;    // of asking them, in each pass
+// Of a longer list of clusters only so many places are read, around the cluster that reads it.
+constexpr std::int32_t kMostPlaces = 32;
 // Of a cluster with more columns only so many are looked at, evenly spaced.
 constexpr std::int32_t kMostColumns = 1024;
 
@@ -31,13 +30,12 @@ constexpr std::int32_t kWhole = 2, kHalf = 1;
 struct Part {
   std::int32_t begin, end, weight;
 };
-// `own`: how many clusters of the list come before the one that reads it; `most`: places.
-SPMMBENCH_HOST_DEVICE constexpr Part part_of_list(std::int32_t length, std::int32_t own,
-                                                  std::int32_t most) {
-  if (length <= most) return {0, length, kWhole};
-  const std::int32_t first = own - most / 2, last = length - most;
+// `own`: how many clusters of the list come before the one that reads it.
+SPMMBENCH_HOST_DEVICE constexpr Part part_of_list(std::int32_t length, std::int32_t own) {
+  if (length <= kMostPlaces) return {0, length, kWhole};
+  const std::int32_t first = own - kMostPlaces / 2, last = length - kMostPlaces;
   const std::int32_t begin = first < 0 ? 0 : first > last ? last : first;
-  return {begin, begin + most, kHalf};
+  return {begin, begin + kMostPlaces, kHalf};
 }
 
 struct Partner {
