@@ -100,6 +100,7 @@ struct ResultRow {
   // Of each number of calls asked for, as text: microseconds of preparation and so many calls
   // together, measured.
   std::vector<std::pair<std::string, double>> calls_us;
+  std::optional<DeviceKind> calls_a_memory;  // where A was before these; null without any
   std::map<std::string, double> metrics;
   std::string command;  // reproduces this one row
 };

@@ -27,7 +27,7 @@ struct RunArguments {
   CaseOptions cases;
   TableOptions table;
   std::vector<std::string> tags;
-  std::string devices, calls_curve;
+  std::string devices, calls_curve, a_memory;
   std::string split = "columns";
   bool resume = false, retry_failed = false, no_baselines = false;
   CLI::Option *timeout = nullptr, *split_option = nullptr;
@@ -50,6 +50,13 @@ std::vector<int> parse_devices(const std::string& text) {
     devices.push_back(*device);
   }
   return devices;
+}
+
+DeviceKind parse_memory(const RunArguments& in) {
+  if (in.calls_curve.empty()) throw Error("--a-memory: expected --calls-curve");
+  if (in.a_memory != "host" && in.a_memory != "cuda")
+    throw Error(fmt::format("--a-memory {}: expected host or cuda", in.a_memory));
+  return in.a_memory == "cuda" ? DeviceKind::cuda : DeviceKind::host;
 }
 
 std::map<std::string, std::string> parse_tags(const std::vector<std::string>& tags) {
@@ -134,6 +141,7 @@ ExitCode run(const RunArguments& in, const std::string& config) {
   if (!options.protocol.calls_curve.empty() && options.cases.scalars.beta != 0)
     throw Error(
         "--calls-curve: not with --beta, with which a call changes what the next one reads");
+  if (!in.a_memory.empty()) options.protocol.calls_a_memory = parse_memory(in);
   divide(in, options);
   if (!options.outputs.quiet) warn_of_unquoted_ampersand();
   return measure(std::move(options), config);
@@ -170,6 +178,9 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                    "Measure preparation and so many calls together, for each number: 1,10,100 or "
                    "1:1000:x10")
       ->type_name(kListType);
+  command->add_option("--a-memory", in->a_memory,
+                      "Where A lies before the calls of --calls-curve: host, or cuda for kernels "
+                      "of the GPU; default: host");
   command->add_flag("--repeat-check", o.protocol.repeat_check,
                     "Verify ten launches and compare them: are they the same to the bit?");
   add_folder_option(*command, "--save-failing", o.protocol.save_failing,

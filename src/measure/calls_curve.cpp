@@ -17,19 +17,37 @@
 namespace spmmbench {
 namespace {
 
+// A that lies on the device alone, for what reads it on the host.
+class DownloadedCsr final : public LazyCsr {
+ public:
+  DownloadedCsr(const DeviceCsr& a, Device& device) : a_(a), device_(device) {}
+  const CsrMatrix& get() override {
+    if (!copy_) copy_ = download(a_, device_);
+    return *copy_;
+  }
+
+ private:
+  const DeviceCsr& a_;
+  Device& device_;
+  std::optional<CsrMatrix> copy_;
+};
+
 // In microseconds.
 double time_once(const KernelChoice& choice, Problem problem, const Spec& reorder,
                  const Operands& operands, std::int64_t calls, Device& device,
                  const Scalars& scalars, std::int64_t members) {
   StageTimer stages;
-  const std::unique_ptr<RowOrders> orders = make_row_orders(*problem.a, reorder);
+  std::optional<DownloadedCsr> downloaded;
+  if (problem.on_device != nullptr)
+    problem.a = HostCsr(&downloaded.emplace(*problem.on_device, device));
+  const std::unique_ptr<RowOrders> orders = make_row_orders(problem.a, reorder);
   problem.orders = orders.get();
   poison(operands.c, choice.kernel->info(), device);
   device.flush_cache();
   device.wait_idle();
   const double start = steady_seconds();
   std::optional<CsrOnDevice> copy;
-  if (choice.kernel->info().prepares_on_device) {
+  if (problem.on_device == nullptr && choice.kernel->info().prepares_on_device) {
     copy.emplace(*problem.a, problem.precision, device);
     problem.on_device = &copy->view();
   }
@@ -50,7 +68,6 @@ std::vector<std::pair<std::string, double>> measure_calls_curve(
     const KernelChoice& choice, Problem problem, const Spec& reorder, const Operands& operands,
     std::span<const std::int64_t> calls, Device& device, const Scalars& scalars,
     std::int64_t members) {
-  problem.on_device = nullptr;
   std::vector<std::pair<std::string, double>> curve;
   for (const std::int64_t count : calls) {
     std::vector<double> times;

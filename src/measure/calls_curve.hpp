@@ -1,7 +1,7 @@
 #pragma once
 // What preparation and a number of calls take together, measured as a program has it that begins
-// with A in host memory. What rows and answers say of several calls is a sum, preparation + calls x
-// hot time; this is the time itself.
+// with A in host memory, or on the device. What rows and answers say of several calls is a sum,
+// preparation + calls x hot time; this is the time itself.
 
 #include <cstdint>
 #include <span>
@@ -19,10 +19,11 @@ namespace spmmbench {
 inline constexpr int kCurveRepeats = 3;  // of each number of calls; the median counts
 
 // For each number of calls, as text, the microseconds from an idle device with a flushed cache to
-// the end of the last launch: A is prepared, one plan made and launched so often. The kernel copies
-// A to the device itself, since not every one can use a copy that is there, and row orders are
+// the end of the last launch: A is prepared, one plan made and launched so often. Row orders are
 // computed anew; `reorder` is the one that A is in. The plan is not settled: what it prepares in
-// its launches counts. Throws what preparing throws, and Interrupted.
+// its launches counts. Where problem.on_device is null A begins in host memory, and copying it to
+// the device counts. Else it begins there alone, and what a kernel copies of it to the host counts.
+// Throws what preparing throws, and Interrupted.
 std::vector<std::pair<std::string, double>> measure_calls_curve(
     const KernelChoice& choice, Problem problem, const Spec& reorder, const Operands& operands,
     std::span<const std::int64_t> calls, Device& device, const Scalars& scalars = {},

@@ -78,6 +78,22 @@ ExactTest test_exactly(const CaseInput& input, const Plan& plan) {
                         input.members);
 }
 
+// A kernel of the CPU has A in host memory whatever was asked for.
+void measure_several_calls(const CaseInput& input, ResultRow& row) {
+  Problem problem = input.problem;
+  DeviceCsr resident;
+  const bool on_host = input.calls_a_memory == DeviceKind::host || problem.on_device == nullptr;
+  if (!on_host) {
+    resident = *problem.on_device;
+    resident.upload_ms = 0;  // it is there
+  }
+  problem.on_device = on_host ? nullptr : &resident;
+  row.calls_a_memory = on_host ? DeviceKind::host : DeviceKind::cuda;
+  row.calls_us =
+      measure_calls_curve(*input.choice, problem, Spec::parse(row.reorder), *input.operands,
+                          input.calls_curve, *input.device, input.scalars(), input.members);
+}
+
 void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
   Device& device = *input.device;
   const Operands& operands = *input.operands;
@@ -156,9 +172,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   }
   if (!take_times(input, limits, launches, row)) return;
   if (!input.calls_curve.empty()) {
-    row.calls_us =
-        measure_calls_curve(*input.choice, input.problem, Spec::parse(row.reorder), operands,
-                            input.calls_curve, device, input.scalars(), input.members);
+    measure_several_calls(input, row);
     take_c(input);
     if (!verify(input, row, "after several calls: ")) {
       row.hot = row.cold = std::nullopt;

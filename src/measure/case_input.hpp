@@ -54,6 +54,7 @@ struct CaseInput {
   std::function<void()> take_c;
   bool repeat_check = false;  // verify repeated launches and compare their bits
   std::span<const std::int64_t> calls_curve = {};  // numbers of calls to measure with preparation
+  DeviceKind calls_a_memory = DeviceKind::host;    // where A lies before
   bool one_launch = false;  // alone on the device, between profiler brackets, instead of timing
 
   // What all errors together may be (verify/bound.hpp), which verify computes once: it reads all of

@@ -6,6 +6,17 @@
 
 namespace spmmbench {
 
+template <>
+struct Codec<DeviceKind> {
+  static Json schema() { return {{"enum", {"cuda", "host"}}}; }
+  static Json write(DeviceKind kind) { return kind == DeviceKind::cuda ? "cuda" : "host"; }
+  static DeviceKind read(const Json& json) {
+    expect(json == "cuda" || json == "host", "cuda or host");
+    return json == "cuda" ? DeviceKind::cuda : DeviceKind::host;
+  }
+  static std::string text(DeviceKind kind) { return write(kind).get<std::string>(); }
+};
+
 inline const Json kNotEmpty = {{"minLength", 1}};
 inline const Json kAtLeastOne = {{"minimum", 1}};
 inline const Json kNotNegative = {{"minimum", 0}};

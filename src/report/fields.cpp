@@ -326,6 +326,11 @@ const FieldTable<ResultRow>& row_fields() {
             "number of calls (--calls-curve)")
           .not_in_csv()
           .added_later(),
+      field(
+          "calls_a_memory", &R::calls_a_memory,
+          "where A lies before these, cuda: in the GPU's memory alone; null without --calls-curve")
+          .not_in_csv()
+          .added_later(),
       field("metrics", &R::metrics, "a kernel's own figures and a profiler's counters"),
       field("command", &R::command, "measures this one case again",
             {{"pattern", "^spmmbench run "}}),

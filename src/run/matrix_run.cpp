@@ -183,6 +183,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.b_is_drawn = host_b_ == nullptr;
     input.repeat_check = protocol_.repeat_check;
     input.calls_curve = protocol_.calls_curve;
+    input.calls_a_memory = protocol_.calls_a_memory;
     input.one_launch = protocol_.one_launch;
     if (!protocol_.one_launch) input.exact = &*exact_;
     const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);

@@ -259,8 +259,10 @@ class RunTest(CliCase):
         self.assertEqual(list(row["calls_us"]), ["1", "30"])
         summed_us = prepare_us + 30 * row["hot"]["median_us"]
         self.assertTrue(summed_us / 3 < row["calls_us"]["30"] < 3 * summed_us, (row["calls_us"], summed_us))
-        result = self.run_cpu(SMALL, "--calls-curve", "1,x")
-        self.assert_one_line(result, 1, "--calls-curve")
+        self.assertEqual(row["calls_a_memory"], "host")
+        for wrong in (("--calls-curve", "1,x"), ("--a-memory", "cuda"), ("--calls-curve", "1", "--a-memory", "gpu")):
+            result = self.run_cpu(SMALL, *wrong)
+            self.assert_one_line(result, 1, wrong[-2])
 
     def test_what_a_wrong_case_computed_is_saved_and_can_be_run_again(self):
         faults = os.environ.get("SPMMBENCH_FAULTS")

@@ -5,17 +5,23 @@
 #include <vector>
 
 #include "fake_device.hpp"
+#include "gpu/csr_on_device.hpp"
 #include "matrices.hpp"
 
 namespace spmmbench {
 namespace {
 
-// What happens, in order: f a flush, d a preparation from A on the device, p any preparation, o in
-// it a row order that is computed, b a plan, l a launch.
+// What happens, in order: f a flush, d a preparation from A on the device, p any preparation, h in
+// it a copy of a row pointer to the host, o a row order that is computed, b a plan, l a launch.
 std::string events;
 
 class CountedDevice final : public FakeDevice {
   void flush_cache() override { events += 'f'; }
+  void download(void* host, const void* device, std::size_t bytes) override {
+    FakeDevice::download(host, device, bytes);
+    if (bytes == kRowPointerBytes) events += 'h';
+  }
+  static constexpr std::size_t kRowPointerBytes = 3 * sizeof(std::int64_t);
 };
 
 class CountedPlan final : public Plan {
@@ -52,14 +58,15 @@ class CountedKernel final : public Kernel {
   KernelInfo info_;
 };
 
-std::vector<std::pair<std::string, double>> curve_of(const CountedKernel& kernel) {
+std::vector<std::pair<std::string, double>> curve_of(const CountedKernel& kernel,
+                                                     DeviceKind memory = DeviceKind::host) {
   CountedDevice device;
   const KernelChoice choice{&kernel, {}};
   const CsrMatrix a = testing::from_rows(2, {{0}, {0, 1}});
-  const DeviceCsr resident;
+  const CsrOnDevice resident(a, Precision::fp32, device);
   SparseOperand operand;
   operand.a = &a;
-  operand.on_device = &resident;
+  if (memory == DeviceKind::cuda) operand.on_device = &resident.view();
   const Options options;
   const std::vector<std::int64_t> calls = {1, 3};
   const Operands operands =
@@ -81,6 +88,13 @@ TEST(CallsCurve, EachTimeIsOfAWholeProgramFromAFlushedCache) {
 TEST(CallsCurve, AIsCopiedToTheDeviceEachTimeWhereTheKernelPreparesThere) {
   curve_of(CountedKernel(true));
   EXPECT_EQ(events, "fdpoblfdpoblfdpoblfdpoblllfdpoblllfdpoblll");
+}
+
+TEST(CallsCurve, AThatLiesOnTheDeviceIsCopiedToTheHostByWhatReadsItThere) {
+  for (const bool prepares_on_device : {false, true}) {
+    curve_of(CountedKernel(prepares_on_device), DeviceKind::cuda);
+    EXPECT_EQ(events, "fdphoblfdphoblfdphoblfdphoblllfdphoblllfdphoblll");
+  }
 }
 
 }  // namespace
