@@ -37,7 +37,7 @@ def calls():
     matrices = len({row["matrix"] for row in rows})
     text = f"""# Preparation and calls together
 
-{matrices} general matrices, fp16, on an H200 (`results/h200/calls.csv`): the time of everything, from A in host memory to the end of the last call, upload, conversion and preparation included, as [`--calls-curve`](../running.md) measures it from a flushed cache. The first two columns are over the least time of the kernels that are not `auto`: mean and largest. The others are speed-ups over the fastest cuSPARSE algorithm: mean and least.
+{matrices} general matrices, fp16, on an H200 (`results/h200/calls.csv`): the time of everything, from A in the memory of the GPU to the end of the last call, conversion and preparation included, as [`--calls-curve --a-memory cuda`](../running.md) measures it from a flushed cache. The first two columns are over the least time of the kernels that are not `auto`: mean and largest. The others are speed-ups over the fastest cuSPARSE algorithm: mean and least.
 """
     for n in sorted({int(row["n"]) for row in rows}):
         text += f"\n## N = {n}\n\n{calls_table([row for row in rows if int(row['n']) == n])}"

@@ -36,10 +36,11 @@ class SlimTest(ReportCase):
         self.assertEqual(self.slim("medians", again).read_text(), first)
 
     def test_calls_are_the_times_of_the_curve_with_a_column_for_each_number(self):
-        measured = {**row("m", "rsh", 8.0), "calls_us": {"1": 900.1234567, "10": 981.0}}
+        measured = {**row("m", "rsh", 8.0), "calls_us": {"1": 900.1234567, "10": 981.0}, "calls_a_memory": "cuda"}
         run = self.write([measured, row("m", "auto", 9.0)])
         (line,) = self.table("calls", run)
-        self.assertEqual((line["kernel"], line["1"], line["10"]), ("rsh", "900.12", "981"))
+        found = (line["kernel"], line["calls_a_memory"], line["1"], line["10"])
+        self.assertEqual(found, ("rsh", "cuda", "900.12", "981"))
 
     def test_a_choice_stands_beside_the_least_times_of_its_own_case(self):
         run = self.write([row("m", "auto", 9.0), row("m", "auto?tune=1", 12.0), row("m", "rsh", 8.0),
