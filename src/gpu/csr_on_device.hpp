@@ -50,7 +50,4 @@ class CsrOnDevice {
   DeviceCsr view_;
 };
 
-// A as CSR on the host, of what the device has.
-CsrMatrix download(const DeviceCsr& a, Device& device);
-
 }  // namespace spmmbench

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/transpose.hpp"
+#include "gpu/download_csr.hpp"
 #include "library/arguments.hpp"
 
 namespace spmmbench {

@@ -7,6 +7,7 @@
 
 #include "core/steady_seconds.hpp"
 #include "gpu/csr_on_device.hpp"
+#include "gpu/download_csr.hpp"
 #include "gpu/scaled_launches.hpp"
 #include "measure/batch.hpp"
 #include "process/interrupt.hpp"

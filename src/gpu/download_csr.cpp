@@ -1,4 +1,4 @@
-#include "gpu/csr_on_device.hpp"
+#include "gpu/download_csr.hpp"
 
 #include <vector>
 
