@@ -37,12 +37,15 @@ std::vector<Amount> vector() {
 // Sliced ELLPACK stores every row as long as the longest of 32.
 Standing standing_of_sell(const Product& p) { return full_if(p.f.cv_row <= kAlikeRows); }
 
-bool add(const char* spec, std::vector<Amount> us, Standing (*standing)(const Product&) = nullptr) {
+// SELL is built on the host.
+bool add(const char* spec, std::vector<Amount> us, Standing (*standing)(const Product&) = nullptr,
+         bool on_device = true) {
   return add_estimator({.spec = spec,
                         .us = std::move(us),
                         .prepare_ms = prepare_amounts::of_csr(),
                         .factors = cusparse::factors(),
-                        .standing = standing});
+                        .standing = standing,
+                        .on_device = on_device});
 }
 
 [[maybe_unused]] const bool kAdded[] = {
@@ -59,7 +62,7 @@ bool add(const char* spec, std::vector<Amount> us, Standing (*standing)(const Pr
     add("cusparse_spmv", vector()),
     add("cusparse_spmv_alg1", vector()),
     add("cusparse_spmv_alg2", vector()),
-    add("cusparse_spmv_sell", vector(), standing_of_sell),
+    add("cusparse_spmv_sell", vector(), standing_of_sell, false),
 };
 
 }  // namespace
