@@ -44,7 +44,7 @@ Standing standing_of_search(const Product& p) {
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr",
                               .us = natural(),
-                              .prepare_ms = prepare_amounts::of_csr(),
+                              .prepare_ms = window::prepare(),
                               .factors = async_wcsr::factors(),
                               .narrow = kNarrow,
                               .on_device = true});

@@ -131,8 +131,16 @@ double search(const Product& p) { return searches_order(p) ? 1 : 0; }
 double search_nonzeros(const Product& p) { return search(p) * prepare_amounts::nonzeros(p); }
 double search_rows(const Product& p) { return search(p) * prepare_amounts::rows(p); }
 
-std::vector<Amount> prepare_with_search() {
+double windows_of_longest(const Product& p) { return p.f.max_row / 1000; }
+
+std::vector<Amount> prepare() {
   std::vector<Amount> all = prepare_amounts::of_csr();
+  all.push_back({"windows_of_longest", "1000 nonzeros", windows_of_longest});
+  return all;
+}
+
+std::vector<Amount> prepare_with_search() {
+  std::vector<Amount> all = prepare();
   all.push_back({"search", "times", search});
   all.push_back({"search_nonzeros", "10^6", search_nonzeros});
   all.push_back({"search_rows", "10^6", search_rows});

@@ -22,7 +22,9 @@ double ordered_tiles(const Product&);
 double search(const Product&);           // 1
 double search_nonzeros(const Product&);  // millions
 double search_rows(const Product&);      // millions
-// These and prepare_amounts::of_csr.
-std::vector<Amount> prepare_with_search();
+// Of windows: thousands of nonzeros of the longest row, whose window takes longest to build.
+double windows_of_longest(const Product&);
+std::vector<Amount> prepare();              // this and prepare_amounts::of_csr
+std::vector<Amount> prepare_with_search();  // and the search
 
 }  // namespace spmmbench::window
