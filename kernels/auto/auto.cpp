@@ -94,7 +94,8 @@ class Auto final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    if (starts_at_once(problem.options))
+    // An A that lies on the device alone is not looked at here.
+    if (starts_at_once(problem.options) || problem.a.is_lazy())
       if (const auto start = start_of(problem, problem, device))
         return Support::yes(start->choice.device_bytes);
     const std::int64_t calls = kCalls(problem.options).value_or(0);

@@ -5,11 +5,17 @@
 
 #include <algorithm>
 
+#include "auto/device_features.hpp"
 #include "core/contains.hpp"
 #include "select/row_overlap.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
+namespace {
+
+constexpr double kAllAlike = 0.999;  // the largest value below 1 that is told
+
+}  // namespace
 
 std::function<bool(std::string_view spec)> takes(Layout layout) {
   return [layout](std::string_view spec) {
@@ -18,9 +24,15 @@ std::function<bool(std::string_view spec)> takes(Layout layout) {
   };
 }
 
-double row_overlap_of(const CsrMatrix& a) {
-  constexpr double kAllAlike = 0.999;  // the largest value below 1 that is told
-  return std::min(row_overlap(a), kAllAlike);
+double row_overlap_of(const CsrMatrix& a) { return std::min(row_overlap(a), kAllAlike); }
+
+double row_overlap_of(const SparseOperand& a, Device& device) {
+  if (!a.a.is_lazy()) return row_overlap_of(*a.a);
+  return std::min(row_overlap_on_device(*a.on_device, device), kAllAlike);
+}
+
+MatrixFeatures features_of(const SparseOperand& a, Device& device) {
+  return a.a.is_lazy() ? features_on_device(a, device) : features_of(*a.a);
 }
 
 std::optional<Choice> supported(const Candidate& candidate, const SparseOperand& a,

@@ -22,7 +22,7 @@ PlanReport report_of(const Plan& plan, const Pick& pick, const Why* why) {
 Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& stages) {
   const MatrixFeatures& features = features_.get(stages, [this](StageTimer& cost) {
     const auto timed = cost.scope("choose");
-    return features_of(*a_.a);
+    return features_of(a_, device_);
   });
   a_.features = &features;
   const DeviceModel model = device_model(device_.info(), rates);
@@ -35,7 +35,7 @@ Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& st
   if (!why.ranked.empty()) return why;
   why.features.row_overlap = row_overlap_.get(stages, [this](StageTimer& cost) {
     const auto timed = cost.scope("choose");
-    return row_overlap_of(*a_.a);
+    return row_overlap_of(a_, device_);
   });
   const auto timed = stages.scope("choose");
   why.ranked = ranking.by_overlap(why.features.row_overlap);

@@ -21,7 +21,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "rsh",
                                      {"ordered_tiles", "100 tiles an SM", window::ordered_tiles}},
                               .prepare_ms = window::prepare_with_search(),
                               .factors = rsh::factors(),
-                              .standing = standing_of});
+                              .standing = standing_of,
+                              .on_device = true});
 
 }  // namespace
 }  // namespace spmmbench::rsh

@@ -12,6 +12,7 @@
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "window/device_window.cuh"
+#include "window/row_at_nonzero.cuh"
 
 namespace spmmbench {
 namespace {
@@ -20,18 +21,6 @@ constexpr int kSurveyThreads = 1024;
 constexpr int kGroupRows = kWcsrHeights[2];  // a group is a window of the largest height
 constexpr int kWindowsOfGroup = 7;           // four of 8 rows, two of 16, one of 32
 constexpr int kCountsOfGroup = 8;            // and its nonzeros
-
-__device__ std::int64_t row_at_nonzero(const DeviceCsr& a, int sample) {
-  const auto entry =
-      static_cast<std::int64_t>((static_cast<double>(sample) + 0.5) /
-                                static_cast<double>(kSampledRows) * static_cast<double>(a.nnz));
-  std::int64_t low = 0, high = a.rows;  // row_ptr[low] <= entry < row_ptr[high]
-  while (high - low > 1) {
-    const std::int64_t middle = (low + high) / 2;
-    (a.row_ptr[middle] <= entry ? low : high) = middle;
-  }
-  return low;
-}
 
 __global__ void sample_lengths(DeviceCsr a, std::int64_t* lengths) {
   const std::int64_t row = row_at_nonzero(a, static_cast<int>(threadIdx.x));

@@ -69,23 +69,6 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
   out.block_fill = std::min(1.0, samples / slots_per_nonzero);
 }
 
-// A column of a window of 32 rows has 1 / gathered_32 nonzeros on average, so blocks, which also
-// have columns without any, are no fuller than 1 / (32 gathered_32). Blocks that turn out to be
-// worth multiplying are about half as full.
-bool may_fill_blocks(const MatrixFeatures& f) {
-  constexpr double kLeastOfColumns = 0.072;  // docs/decisions/selection-model.md
-  return 1 / (32 * f.gathered_32) >= kLeastOfColumns;
-}
-
-// As if every block had nonzeros.
-void take_all_blocks(MatrixFeatures& f) {
-  const double blocks = std::ceil(f.cols / kBlockColumns);
-  const double fill = f.mean_row / (blocks * kBlockColumns);
-  if (fill < kLeastBlockFill) return;
-  f.band_blocks = blocks;
-  f.block_fill = fill;
-}
-
 // Stored zeros do not count, as in core/two_of_four.hpp. Reads no more rows once it knows that the
 // matrix is not in 2:4.
 double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
@@ -168,15 +151,34 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
   out.cv_row = row_length_variation(matrix, sampled);
   out.max_row = estimated_longest_row(matrix, sampled);
   out.empty_rows = share_of_empty_rows(matrix);
-  const WcsrEstimate windows = estimate_wcsr_at(matrix, sampled);
-  std::tie(out.gathered_8, out.gathered_16, out.gathered_32) =
-      std::tuple_cat(windows.gathered_share);
-  std::tie(out.stored_8, out.stored_16, out.stored_32) = std::tuple_cat(windows.stored_share);
+  set_windows(estimate_wcsr_at(matrix, sampled), out);
   if (may_fill_blocks(out)) estimate_blocks(matrix, sampled, out);
   else take_all_blocks(out);
   const bool may_be_two_four = out.mean_row >= kLeastOfTwoFour * out.cols;
   out.most_of_four = may_be_two_four ? most_of_four(matrix, sampled) : 4;
   return out;
+}
+
+// A column of a window of 32 rows has 1 / gathered_32 nonzeros on average, so blocks, which also
+// have columns without any, are no fuller than 1 / (32 gathered_32). Blocks that turn out to be
+// worth multiplying are about half as full.
+bool may_fill_blocks(const MatrixFeatures& f) {
+  constexpr double kLeastOfColumns = 0.072;  // docs/decisions/selection-model.md
+  return 1 / (32 * f.gathered_32) >= kLeastOfColumns;
+}
+
+// As if every block had nonzeros.
+void take_all_blocks(MatrixFeatures& f) {
+  const double blocks = std::ceil(f.cols / kBlockColumns);
+  const double fill = f.mean_row / (blocks * kBlockColumns);
+  if (fill < kLeastBlockFill) return;
+  f.band_blocks = blocks;
+  f.block_fill = fill;
+}
+
+void set_windows(const WcsrEstimate& windows, MatrixFeatures& f) {
+  std::tie(f.gathered_8, f.gathered_16, f.gathered_32) = std::tuple_cat(windows.gathered_share);
+  std::tie(f.stored_8, f.stored_16, f.stored_32) = std::tuple_cat(windows.stored_share);
 }
 
 WcsrEstimate windows_of(const MatrixFeatures& f) {

@@ -51,6 +51,12 @@ MatrixFeatures features_of(const CsrMatrix& matrix);
 
 // Their part that estimate_wcsr returns for the natural order.
 WcsrEstimate windows_of(const MatrixFeatures& features);
+void set_windows(const WcsrEstimate& windows, MatrixFeatures& features);
+
+// Of features that have windows: whether blocks may be full enough to be counted; if not, the
+// matrix may have all blocks.
+bool may_fill_blocks(const MatrixFeatures& features);
+void take_all_blocks(MatrixFeatures& features);
 
 // Name and value of every feature, as result rows and the fit know them.
 std::vector<std::pair<std::string, double>> named_features(const MatrixFeatures& features);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "../../kernels/auto/device_features.hpp"
 #include "../../kernels/csr_row_split/segments.hpp"
 #include "../../kernels/row_order/degree_order.hpp"
 #include "../../kernels/row_order/match_order.hpp"
@@ -183,8 +184,7 @@ TEST(ResidentA, IsMultipliedWithoutAMatrixOnTheHostAndTakesOtherValuesInPlace) {
 }
 
 // So many windows that their tiles are not counted on the host; some are long.
-TEST(ResidentA, OfManyWindowsSendsLittleToTheHost) {
-  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+CsrMatrix of_many_windows() {
   CsrMatrix a{280'003, 9000, {0}, {}, {}};
   for (std::int64_t row = 0; row < a.rows; ++row) {
     const std::int64_t length = row % 40'000 == 7 ? 4000 : row % 4;
@@ -194,7 +194,14 @@ TEST(ResidentA, OfManyWindowsSendsLittleToTheHost) {
     }
     a.row_ptr.push_back(std::ssize(a.col_idx));
   }
-  for (const char* spec : {"async_wcsr?order=natural&window=8", "rsh?order=natural&window=8"})
+  return a;
+}
+
+TEST(ResidentA, OfManyWindowsSendsLittleToTheHost) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const CsrMatrix a = of_many_windows();
+  for (const char* spec : {"async_wcsr?order=natural&window=8", "rsh?order=natural&window=8",
+                           "auto", "auto?calls=30", "auto?tune=4"})
     for (const std::int64_t n : {8, 64, 128}) {
       SCOPED_TRACE(std::string(spec) + " N = " + std::to_string(n));
       Resident resident(spec, a, Precision::fp16, n, device);
@@ -255,6 +262,34 @@ TEST(ResidentA, HasTheRowsOfTheHostByLengthAndWithoutEmptyOnes) {
     const DeviceNonemptyRows got = split_empty_rows(a.view(), order, device);
     EXPECT_EQ(downloaded<std::int32_t>(device, got.rows.data(), got.count), nonempty->row_order);
     EXPECT_EQ(downloaded<std::int32_t>(device, got.empty.data(), got.empty_count), nonempty->empty);
+  }
+}
+
+TEST(ResidentA, HasAboutTheFeaturesThatTheHostFinds) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  NoHostMatrix none;
+  for (const NamedShape& shape : shapes_of(Precision::fp16)) {
+    SCOPED_TRACE(shape.name);
+    const CsrMatrix& matrix = shape.matrix;
+    const CsrOnDevice resident(matrix, Precision::fp16, device);
+    SparseOperand a;
+    a.a = HostCsr(&none);
+    a.precision = Precision::fp16;
+    a.on_device = &resident.view();
+    const MatrixFeatures host = features_of(matrix), got = features_on_device(a, device);
+    EXPECT_EQ(got.nnz, host.nnz);
+    if (matrix.nnz() == 0) continue;
+    EXPECT_DOUBLE_EQ(got.cv_row, host.cv_row);
+    EXPECT_EQ(got.max_row, static_cast<double>(longest_row(matrix)));
+    EXPECT_DOUBLE_EQ(got.empty_rows, host.empty_rows);
+    EXPECT_NEAR(got.gathered_32, host.gathered_32, 0.15);
+    EXPECT_EQ(got.most_of_four <= kMostOfTwoFour, host.most_of_four <= kMostOfTwoFour);
+    if (host.block_fill > 0 && got.block_fill > 0) {
+      EXPECT_NEAR(got.block_fill / host.block_fill, 1, 0.5);
+    }
+    const double overlap = row_overlap_on_device(resident.view(), device);
+    EXPECT_TRUE(overlap >= 0 && overlap <= 1) << overlap;
+    EXPECT_EQ(row_overlap_on_device(resident.view(), device), overlap) << "it depends on threads";
   }
 }
 

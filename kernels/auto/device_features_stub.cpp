@@ -1,0 +1,14 @@
+// The functions of device_features.hpp in a build without CUDA, which has no device to look at.
+
+#include "auto/device_features.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+
+MatrixFeatures features_on_device(const SparseOperand&, Device&) {
+  throw Unsupported("built without CUDA");
+}
+
+double row_overlap_on_device(const DeviceCsr&, Device&) { throw Unsupported("built without CUDA"); }
+
+}  // namespace spmmbench
