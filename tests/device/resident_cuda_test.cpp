@@ -201,7 +201,7 @@ TEST(ResidentA, OfManyWindowsSendsLittleToTheHost) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   const CsrMatrix a = of_many_windows();
   for (const char* spec : {"async_wcsr?order=natural&window=8", "rsh?order=natural&window=8",
-                           "auto", "auto?calls=30", "auto?tune=4"})
+                           "auto", "auto?calls=30&tune=1"})
     for (const std::int64_t n : {8, 64, 128}) {
       SCOPED_TRACE(std::string(spec) + " N = " + std::to_string(n));
       Resident resident(spec, a, Precision::fp16, n, device);
@@ -284,9 +284,6 @@ TEST(ResidentA, HasAboutTheFeaturesThatTheHostFinds) {
     EXPECT_DOUBLE_EQ(got.empty_rows, host.empty_rows);
     EXPECT_NEAR(got.gathered_32, host.gathered_32, 0.15);
     EXPECT_EQ(got.most_of_four <= kMostOfTwoFour, host.most_of_four <= kMostOfTwoFour);
-    if (host.block_fill > 0 && got.block_fill > 0) {
-      EXPECT_NEAR(got.block_fill / host.block_fill, 1, 0.5);
-    }
     const double overlap = row_overlap_on_device(resident.view(), device);
     EXPECT_TRUE(overlap >= 0 && overlap <= 1) << overlap;
     EXPECT_EQ(row_overlap_on_device(resident.view(), device), overlap) << "it depends on threads";
