@@ -85,17 +85,30 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
   add_layouts<T, 64, ValueQueues>(out, type);
 }
 
+// A has two neighbouring columns where 16-bit values have one. Tiles of 64 columns would need more
+// registers than there are, for the sums of two steps besides all others.
+void add_fp8_variants(std::vector<Variant>& out) {
+  constexpr auto kType = ElementType::e4m3;
+  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 16, PairQueues>(kType));
+  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 32, PairQueues>(kType));
+  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 16, ValueQueues>(kType));
+  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 32, ValueQueues>(kType));
+}
+
 const Variant& choose_variant(const Problem& problem, const DeviceInfo& device) {
   static const std::vector<Variant> all = [] {
     std::vector<Variant> out;
     add_variants<__half>(out, ElementType::f16);
     add_variants<__nv_bfloat16>(out, ElementType::bf16);
+    add_fp8_variants(out);
     return out;
   }();
-  const double positions = static_cast<double>(problem.m()) * static_cast<double>(problem.k());
-  const bool values = bitmap::prefers_values(
-      positions, static_cast<double>(problem.nnz()) / std::max(1.0, positions),
-      static_cast<double>(problem.n), static_cast<double>(device.l2_bytes));
+  const double entries = static_cast<double>(problem.m()) * static_cast<double>(problem.k());
+  const auto places = bitmap::places_of(entries, static_cast<double>(problem.nnz()),
+                                        storage_type(problem.precision));
+  const bool values =
+      bitmap::prefers_values(places.count, places.fill, static_cast<double>(problem.n),
+                             static_cast<double>(device.l2_bytes));
   const std::string stored = kStored(problem.options).value_or(values ? kValues : kPairs);
   return narrowest_tile(all, problem.n, [&](const Variant& v) {
     return v.type == storage_type(problem.precision) && v.layout_b == problem.layout &&
@@ -108,7 +121,7 @@ const Variant& choose_variant(const Problem& problem, const DeviceInfo& device) 
 class BitmapDensePlan final : public Plan {
  public:
   BitmapDensePlan(const Problem& problem, Device& device, StageTimer& stages)
-      : variant_(choose_variant(problem, device.info())) {
+      : variant_(choose_variant(problem, device.info())), scale_of_a_(problem.scale()) {
     SPMMBENCH_CUDA(cudaFuncSetAttribute(
         variant_.multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, variant_.shared_bytes));
     if (variant_.stored == kPairs) load<PairQueues>(problem, device, stages);
@@ -126,9 +139,11 @@ class BitmapDensePlan final : public Plan {
       const auto lines =
           static_cast<std::uint32_t>(by_column ? variant_.tiling.tile_columns : bitmap::kStageK);
       map_b_ = make_tensor_map(by_column ? b : with_whole_boxes(b, bitmap::kStageK), lines,
-                               bitmap::kStageK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+                               bitmap::kLineBytes / static_cast<int>(bytes_of(b.type)),
+                               {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
       b_ = b;
     }
+    arguments_.scale = scale_of_a_ * b.scale;
     launch_dependent(variant_.multiply, dim3(static_cast<unsigned>(blocks_)),
                      dim3(static_cast<unsigned>(variant_.threads)), variant_.shared_bytes, stream,
                      true, arguments_, map_b_, c);
@@ -140,7 +155,7 @@ class BitmapDensePlan final : public Plan {
   template <class Queues>
   void load(const Problem& problem, Device& device, StageTimer& stages) {
     const PanelTiling& tiling = variant_.tiling;
-    const std::int64_t steps = BitmapPanels::panel_steps(problem.k());
+    const std::int64_t steps = BitmapPanels::panel_steps(problem.k(), variant_.type);
     const ResidentCsr a(problem, device, stages);
     PanelSchedule schedule;
     bitmap::DeviceQueues queues;
@@ -157,11 +172,11 @@ class BitmapDensePlan final : public Plan {
         first_ranges.push_back(schedule.pieces[schedule.piece_ptr[block]].first_range);
       first_segments_ = bitmap::copy_segments(queues, first_ranges, tiling.warps, device);
     }
-    const FormatStats stats =
-        Queues::stats_of(problem.m(), problem.nnz(),
-                         {.segments = queues.segment_count,
-                          .blocks = queues.block_count,
-                          .stored = 2 * BitmapPanels::kLanes * queues.levels});
+    const FormatStats stats = Queues::stats_of(problem.m(), problem.nnz(),
+                                               {.segments = queues.segment_count,
+                                                .blocks = queues.block_count,
+                                                .words = BitmapPanels::kLanes * queues.levels,
+                                                .type = variant_.type});
     segments_ = std::move(queues.segments);
     queue_blocks_ = std::move(queues.blocks);
     words_ = std::move(queues.words);
@@ -191,7 +206,7 @@ class BitmapDensePlan final : public Plan {
     const std::int64_t column_tiles =
         (problem.n + variant_.tiling.tile_columns - 1) / variant_.tiling.tile_columns;
     report_.issued_flops = 2.0 * static_cast<double>(report_.format->tiles) *
-                           BitmapPanels::kStepPositions *
+                           BitmapPanels::kStepPositions * BitmapPanels::columns_in(variant_.type) *
                            static_cast<double>(column_tiles * variant_.tiling.tile_columns);
     report_.metrics["pieces"] = static_cast<double>(schedule.pieces.size());
     report_.device_bytes += sum_of_bytes(pieces_, piece_ptr_, segments_, first_segments_,
@@ -199,6 +214,7 @@ class BitmapDensePlan final : public Plan {
   }
 
   const Variant& variant_;
+  float scale_of_a_;
   int blocks_ = 0;
   PlanReport report_;
   Buffer pieces_, piece_ptr_, segments_, first_segments_, queue_blocks_, words_, partial_,
@@ -215,10 +231,12 @@ class BitmapDense final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    if (is_scaled(problem.precision) && problem.layout == Layout::row_major)
+      return Support::no("fp8 takes column-major B alone");
     const Variant& variant = choose_variant(problem, device);
     const PanelTiling& tiling = variant.tiling;
     const std::int64_t panels = BitmapPanels::panels(problem.m());
-    const std::int64_t steps = BitmapPanels::panel_steps(problem.k());
+    const std::int64_t steps = BitmapPanels::panel_steps(problem.k(), variant.type);
     const std::int64_t positions = (panels + tiling.warps) * (steps + BitmapPanels::kBlockSteps) *
                                    BitmapPanels::kStepPositions;
     const double fill =
@@ -256,10 +274,12 @@ class BitmapDense final : public Kernel {
       .source = "spmmbench, after Flash-LLM and SpInfer",
       .min_compute_capability = 90,
       .exact_architecture = true,
-      .precisions = {Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp16, Precision::fp8_e4m3, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
+      .promoted_columns =
+          BitmapPanels::kStepCols * BitmapPanels::columns_in(ElementType::e4m3),  // of a step
       .prepares_on_device = true,
       .options = {kMinFill, kStored},
   };

@@ -2,11 +2,24 @@
 // What the kernel bitmap_dense stores of A (format/bitmap_queues.hpp), and how many bytes that is
 // where zeros are scattered. The kernel and auto's predictions use the same.
 
+#include <algorithm>
 #include <cmath>
+
+#include "spmmbench/precision.hpp"
 
 namespace spmmbench::bitmap_dense {
 
-// `fill`: the share of nonzeros among the positions of A.
+// The positions of A, and the share of nonzeros among them. Two values of 8 bits are a position,
+// which is stored if one of them is not zero.
+struct Places {
+  double count, fill;
+};
+inline Places places_of(double entries, double nonzeros, ElementType type) {
+  const double fill = nonzeros / std::max(1.0, entries);
+  if (bytes_of(type) == 2) return {entries, fill};
+  return {entries / 2, 1 - (1 - fill) * (1 - fill)};
+}
+
 inline double bytes_of_pairs(double positions, double fill) {
   constexpr double kWordBytes = 4;
   const double pairs = positions / 2, empty = (1 - fill) * (1 - fill);

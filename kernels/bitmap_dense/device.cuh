@@ -26,7 +26,7 @@
 namespace spmmbench::bitmap_dense {
 
 inline constexpr int kWarpgroup = 128;
-inline constexpr int kStageK = 64;  // 16-bit values in a 128-byte line
+inline constexpr int kStageK = 64;  // 16-bit values in a 128-byte line; 128 in 8 bits
 inline constexpr int kLineBytes = 128;
 inline constexpr int kRowFragments = 1;  // of 16 rows, a panel
 // The cost of a piece: it begins with loads that wait for each other and ends with a sum that goes
@@ -45,6 +45,10 @@ struct Shape {
   using Element = T;
   using Queues = QueuesType;
   using Reader = QueueReader<Queues>;
+  // In fp8 tensor cores keep 14 bits of a sum: those of a step are added in fp32, and scaled.
+  static constexpr bool kFp8 = std::is_same_v<T, __nv_fp8_e4m3>;
+  static_assert(!kFp8 || kLayout == Layout::col_major, "wgmma takes fp8 along K");
+  static constexpr int kColumns = kFp8 ? 2 : 1;  // of A, where 16-bit values have one
   static constexpr Layout kLayoutB = kLayout;
   static constexpr int kTileN = kTileColumns;
   // As many warps decode as registers and shared memory allow.
@@ -103,9 +107,9 @@ struct Loads {
 
   __device__ void load_a(const PanelPiece&, int, char*, std::uint64_t*) const {}
   __device__ void load_b(const PanelPiece& piece, int i, char* stage, std::uint64_t* full) const {
-    const int first_k = piece.first_step * S::kStepFragmentsK * 16;
+    const int first_k = piece.first_step * S::kStepFragmentsK * 16 * S::kColumns;
     for (int s = 0; s < S::kStageSteps; ++s) {
-      const int k = first_k + (i * S::kStageSteps + s) * kStageK;
+      const int k = first_k + (i * S::kStageSteps + s) * kStageK * S::kColumns;
       char* const tile = stage + s * S::kTileBytes;
       if constexpr (S::kLayoutB == Layout::col_major) {
         const std::int32_t from[2] = {k, piece.column};
@@ -130,7 +134,7 @@ __device__ std::uint64_t descriptor_of_b(const typename S::Ring& ring, int stage
   return ptx::wgmma_descriptor(ring.stage(stage), kStageK * kLineBytes, kGroup);
 }
 
-// One decoded step: the rows times the columns of the tile `b`.
+// One decoded step: the rows times the columns of the tile `b`, in fp8 without the sums before.
 template <class S>
 __device__ void multiply(float (&acc)[S::kAccumulators],
                          const std::uint32_t (&a)[BitmapPanels::kStepRegisters], std::uint64_t b) {
@@ -140,8 +144,15 @@ __device__ void multiply(float (&acc)[S::kAccumulators],
   for (int k = 0; k < S::kStepFragmentsK; ++k)
     ptx::wgmma_mma_async<typename S::Element, S::kMajor, S::kTileN>(
         acc, a[4 * k], a[4 * k + 1], a[4 * k + 2], a[4 * k + 3],
-        ptx::wgmma_descriptor_advance(b, k * kAdvance));
+        ptx::wgmma_descriptor_advance(b, k * kAdvance), S::kFp8 && k == 0 ? 0 : 1);
   ptx::wgmma_commit_group();
+}
+
+template <int kCount>
+__device__ void add_to(float (&acc)[kCount], float (&part)[kCount]) {
+  ptx::keep_in_registers(part);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) acc[i] += part[i];
 }
 
 template <class S>
@@ -162,6 +173,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
     float acc[kRowFragments][S::kAccumulators];
 #pragma unroll
     for (float& x : acc[0]) x = 0;
+    [[maybe_unused]] float parts[2][S::kAccumulators] = {};  // of a step, in fp8
     std::uint32_t a[2][BitmapPanels::kStepRegisters];
     int finished = -1;  // the stage that the step before ended
     std::uint64_t b = 0;
@@ -176,10 +188,12 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
           ring.wait_full(at);
           b = descriptor_of_b<S>(ring, at.stage);
         }
-        multiply<S>(acc[0], a[s % 2],
+        float(&sums)[S::kAccumulators] = S::kFp8 ? parts[s % 2] : acc[0];
+        multiply<S>(sums, a[s % 2],
                     ptx::wgmma_descriptor_advance(b, s % S::kStageSteps * S::kTileBytes));
         reader.release();
         ptx::wgmma_wait_group<1>();  // the step before: its registers and its stage are free
+        if constexpr (S::kFp8) add_to(acc[0], parts[(s + 1) % 2]);
         if (finished >= 0) ring.release(finished);
         finished = -1;
         if (s % S::kStageSteps == S::kStageSteps - 1) {
@@ -189,11 +203,17 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
       }
     }
     ptx::wgmma_wait_group<0>();
+    if constexpr (S::kFp8) add_to(acc[0], parts[1]);  // of the last step: groups have four
     ptx::keep_in_registers(acc[0]);
     if (finished >= 0) ring.release(finished);
     if (next_piece > p) reader.begin(args, next);  // it begins while the sums are stored
-    if (piece.parts == 1 || join_parts(args.workspace, piece, warp, acc))
+    if (piece.parts == 1 || join_parts(args.workspace, piece, warp, acc)) {
+      if constexpr (S::kFp8) {
+#pragma unroll
+        for (float& x : acc[0]) x *= args.scale;
+      }
       store_panel(c, piece, warp, acc);
+    }
   }
 }
 

@@ -30,16 +30,18 @@ constexpr int kThreads = kLanes * kBlockSteps;  // a warp for each step of a blo
 constexpr int kRowThreads = kThreads / Panels::kPanelRows;
 static_assert(kLanes % kRowThreads == 0, "the threads of a row are in one warp");
 
-// The entries of a row of the panel, from left to right, for the threads of that row.
+// The entries of a row of the panel, from left to right, for the threads of that row. `step_cols`:
+// columns of A in a step.
 class RowEntries {
  public:
-  __device__ RowEntries(const DeviceCsr& a, const Segment& segment) : columns_(a.col_idx) {
+  __device__ RowEntries(const DeviceCsr& a, const Segment& segment, int step_cols)
+      : columns_(a.col_idx) {
     const std::int64_t row =
         std::int64_t{segment.panel} * Panels::kPanelRows + threadIdx.x / kRowThreads;
     if (row >= a.rows) return;
     next_ = a.row_ptr[row];
     end_ = a.row_ptr[row + 1];
-    const std::int64_t first_column = std::int64_t{segment.first_step} * Panels::kStepCols;
+    const std::int64_t first_column = std::int64_t{segment.first_step} * step_cols;
     if (first_column == 0) return;
     for (std::int64_t last = end_; next_ < last;) {
       const std::int64_t middle = next_ + (last - next_) / 2;
@@ -80,17 +82,25 @@ class RowEntries {
   std::int64_t next_ = 0, end_ = 0;
 };
 
-// A column of a segment: the step of its block of steps, and the place in that step.
+// A column of a segment: the step of its block of steps, the place in that step, and which of the
+// kColumns that lie there together.
 struct Element {
   int step;
   bitmap_bits::Place place;
+  int which;
 };
+template <int kColumns>
 __device__ Element element_at(std::int64_t column, std::int64_t first_column) {
-  const auto in_block = static_cast<int>(column - first_column);
+  const auto of_block = static_cast<int>(column - first_column), in_block = of_block / kColumns;
   return {in_block / Panels::kStepCols,
           bitmap_bits::place_of(static_cast<int>(threadIdx.x) / kRowThreads,
-                                in_block % Panels::kStepCols)};
+                                in_block % Panels::kStepCols),
+          of_block % kColumns};
 }
+
+// Values of 16 or of 8 bits.
+template <int kColumns>
+using ValueBits = std::conditional_t<kColumns == 1, std::uint16_t, std::uint8_t>;
 
 // A warp that hands out the queues of one segment, block by block (Readers and QueueFiller of the
 // host's build).
@@ -164,23 +174,23 @@ class QueueDealer {
   int most_ = 0, needed_ = 0, released_ = 0;
 };
 
-template <class Queues>
+template <class Queues, int kColumns>
 __global__ void __launch_bounds__(kThreads)
     fill_blocks(DeviceCsr a, Segment* segments, typename Queues::Block* blocks) {
   __shared__ std::uint32_t present[kThreads];  // [step][lane]
   __shared__ int holders[kLanes];
   const Segment segment = segments[blockIdx.x];
   typename Queues::Block* block = blocks + segment.first_block;
-  RowEntries entries(a, segment);
+  constexpr int kStepCols = Panels::kStepCols * kColumns;
+  RowEntries entries(a, segment, kStepCols);
   QueueDealer<Queues> dealer;
   for (int first = 0; first < segment.steps; first += kBlockSteps, ++block) {
     present[threadIdx.x] = 0;
     __syncthreads();
-    const std::int64_t column = std::int64_t{segment.first_step + first} * Panels::kStepCols;
+    const std::int64_t column = std::int64_t{segment.first_step + first} * kStepCols;
     const int steps = min(kBlockSteps, segment.steps - first);
-    entries.visit_before(column + steps * Panels::kStepCols, [&](std::int64_t,
-                                                                 std::int32_t of_entry) {
-      const Element element = element_at(of_entry, column);
+    entries.visit_before(column + steps * kStepCols, [&](std::int64_t, std::int32_t of_entry) {
+      const Element element = element_at<kColumns>(of_entry, column);
       atomicOr(&present[element.step * kLanes + element.place.lane], 1U << element.place.position);
     });
     __syncthreads();
@@ -236,7 +246,7 @@ __device__ void for_each_word(typename Queues::Bits bits, const std::uint16_t* v
   }
 }
 
-template <class Queues>
+template <class Queues, int kColumns>
 __global__ void __launch_bounds__(kThreads)
     fill_words(DeviceCsr a, const Segment* segments, const typename Queues::Block* blocks,
                std::uint32_t* words) {
@@ -245,10 +255,12 @@ __global__ void __launch_bounds__(kThreads)
   const Block& block = *reinterpret_cast<const Block*>(block_memory);
   __shared__ __align__(16) std::uint16_t values[kThreads * kLaneValues];  // [step][lane]
   const Segment segment = segments[blockIdx.x];
-  const auto* const a_values = static_cast<const std::uint16_t*>(a.values);
+  using Value = ValueBits<kColumns>;
+  constexpr int kStepCols = Panels::kStepCols * kColumns;
+  const auto* const a_values = static_cast<const Value*>(a.values);
   const int lane = static_cast<int>(threadIdx.x) % kLanes,
             warp = static_cast<int>(threadIdx.x) / kLanes;
-  RowEntries entries(a, segment);
+  RowEntries entries(a, segment, kStepCols);
   int queue = lane, level = 0;
   for (int first = 0; first < segment.steps; first += kBlockSteps) {
     for (int i = static_cast<int>(threadIdx.x); i < int{sizeof values / sizeof(uint4)};
@@ -258,14 +270,15 @@ __global__ void __launch_bounds__(kThreads)
       block_memory[threadIdx.x] = reinterpret_cast<const uint4*>(blocks + segment.first_block +
                                                                  first / kBlockSteps)[threadIdx.x];
     __syncthreads();
-    const std::int64_t column = std::int64_t{segment.first_step + first} * Panels::kStepCols;
+    const std::int64_t column = std::int64_t{segment.first_step + first} * kStepCols;
     const int steps = min(kBlockSteps, segment.steps - first);
-    entries.visit_before(column + steps * Panels::kStepCols, [&](std::int64_t entry,
-                                                                 std::int32_t of_entry) {
-      const Element element = element_at(of_entry, column);
-      values[(element.step * kLanes + element.place.lane) * kLaneValues + element.place.position] =
-          __ldg(a_values + entry);
-    });
+    entries.visit_before(
+        column + steps * kStepCols, [&](std::int64_t entry, std::int32_t of_entry) {
+          const Element element = element_at<kColumns>(of_entry, column);
+          const int at =
+              (element.step * kLanes + element.place.lane) * kLaneValues + element.place.position;
+          reinterpret_cast<Value*>(values)[at * kColumns + element.which] = __ldg(a_values + entry);
+        });
     __syncthreads();
     const int from = block.hand_over[lane] % kLanes;
     queue = __shfl_sync(kAllLanes, queue, from);
@@ -300,9 +313,9 @@ cudaStream_t stream_of(const Device& device) {
 
 }  // namespace
 
-template <class Queues>
-DeviceQueues build_queues(const DeviceCsr& a, const std::vector<BitmapPanels::Range>& ranges,
-                          Device& device) {
+template <class Queues, int kColumns>
+DeviceQueues build_from(const DeviceCsr& a, const std::vector<BitmapPanels::Range>& ranges,
+                        Device& device) {
   using Block = typename Queues::Block;
   const cudaStream_t stream = stream_of(device);
   const std::vector<Segment> segments = Panels::segments_of(ranges);
@@ -315,18 +328,26 @@ DeviceQueues build_queues(const DeviceCsr& a, const std::vector<BitmapPanels::Ra
   const Buffer all = device.allocate(sizeof(std::int64_t));
   auto* const of_device = out.segments.as<Segment>();
   const auto ctas = static_cast<unsigned>(out.segment_count);
-  fill_blocks<Queues><<<ctas, kThreads, 0, stream>>>(a, of_device, out.blocks.as<Block>());
+  fill_blocks<Queues, kColumns>
+      <<<ctas, kThreads, 0, stream>>>(a, of_device, out.blocks.as<Block>());
   SPMMBENCH_CUDA_LAUNCHED();
   sum_levels<<<1, kSumThreads, 0, stream>>>(of_device, out.segment_count, all.as<std::int64_t>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.download(&out.levels, all.data(), sizeof out.levels);
   out.words = device.allocate(out.levels * kLanes * sizeof(std::uint32_t));
   device.fill_bytes(out.words.data(), 0, out.words.bytes());
-  fill_words<Queues><<<ctas, kThreads, 0, stream>>>(a, of_device, out.blocks.as<Block>(),
-                                                    out.words.as<std::uint32_t>());
+  fill_words<Queues, kColumns><<<ctas, kThreads, 0, stream>>>(a, of_device, out.blocks.as<Block>(),
+                                                              out.words.as<std::uint32_t>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
   return out;
+}
+
+template <class Queues>
+DeviceQueues build_queues(const DeviceCsr& a, const std::vector<BitmapPanels::Range>& ranges,
+                          Device& device) {
+  return bytes_of(a.value_type) == 1 ? build_from<Queues, 2>(a, ranges, device)
+                                     : build_from<Queues, 1>(a, ranges, device);
 }
 
 template DeviceQueues build_queues<PairQueues>(const DeviceCsr&,

@@ -16,8 +16,8 @@ struct DeviceQueues {
   Buffer segments, blocks, words;  // as in BitmapQueues
 };
 
-// `ranges` as BitmapQueues::build takes them; `a` has values of 16 bits. Returns when all is there.
-// Throws DeviceError.
+// `ranges` as BitmapQueues::build takes them; `a` has values of 16 or 8 bits. Returns when all is
+// there. Throws DeviceError.
 template <class Queues>
 DeviceQueues build_queues(const DeviceCsr& a, const std::vector<BitmapPanels::Range>& ranges,
                           Device& device);

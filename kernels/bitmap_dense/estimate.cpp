@@ -1,6 +1,5 @@
 // The time of a bit for each position of A, and the nonzeros behind them.
 
-#include <algorithm>
 #include <cmath>
 
 #include "bitmap_dense/bytes.hpp"
@@ -11,15 +10,17 @@
 namespace spmmbench::bitmap_dense {
 namespace {
 
-// Millions of entries of A, for every 256 columns that are multiplied at once, per SM.
+Places places(const Product& p) { return places_of(p.entries, p.f.nnz, storage_type(p.precision)); }
+// Millions of positions of A, for every 256 columns that are multiplied at once, 32 in fp8, per SM.
 double positions(const Product& p) {
-  constexpr double kColumns = 256, kUnit = 1e6;
-  return p.entries * std::ceil(p.columns / kColumns) / p.device.sm_count / kUnit;
+  constexpr double kColumns = 256, kColumnsInFp8 = 32, kUnit = 1e6;
+  const double columns = is_scaled(p.precision) ? kColumnsInFp8 : kColumns;
+  return places(p).count * std::ceil(p.columns / columns) / p.device.sm_count / kUnit;
 }
 // Bits and words that the L2 cache cannot hold, from memory.
 double bitmap_spill(const Product& p) {
-  const double fill = p.f.nnz / std::max(1.0, p.entries);
-  return p.spill_us(bitmap_dense::bytes_of(p.entries, fill, p.columns, p.device.l2_bytes));
+  const auto [count, fill] = places(p);
+  return p.spill_us(bitmap_dense::bytes_of(count, fill, p.columns, p.device.l2_bytes));
 }
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "bitmap_dense",

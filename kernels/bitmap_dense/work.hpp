@@ -17,6 +17,7 @@ struct Arguments {
   const char* blocks;                           // of PairQueues or ValueQueues
   const std::uint32_t* words;
   PanelWorkspace workspace;
+  float scale = 1;  // of A times that of B, in fp8
 };
 
 }  // namespace spmmbench::bitmap_dense

@@ -212,8 +212,7 @@ class CublasLtDense final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     constexpr std::int64_t kMultiple = 16;
-    for (const auto& [name, size] :
-         {std::pair{"M", problem.m()}, std::pair{"K", problem.k()}, std::pair{"N", problem.n}})
+    for (const auto& [name, size] : {std::pair{"M", problem.m()}, std::pair{"K", problem.k()}})
       if (size % kMultiple != 0)
         return Support::no(
             fmt::format("cuBLASLt takes fp8 with {} a multiple of {}", name, kMultiple));

@@ -8,12 +8,14 @@
 //       lane l:   address of its row of B += move                          (1 dot product of bytes)
 //       ldmatrix: 32 rows of a plane of B -> the first operand of two mma, transposed
 //       2 mma, whose second operands have the values of two rows each, and zeros elsewhere
+//     fp8: B becomes fp16 on its way to shared memory, values as they are used; both are exact
 //   piece of a slice: its 16 rows' sums go to the workspace; add_parts adds up each row's pieces
 
 #include <cstdint>
 
 #include "format/slot_streams.hpp"
 #include "gpu/element.cuh"
+#include "ptx/cvt.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/ld_global.cuh"
 #include "ptx/ldmatrix.cuh"
@@ -44,16 +46,33 @@ struct Arguments {
   float* partial;  // [tile of columns][piece][row][column]
 };
 
+template <class T>
+inline constexpr bool kFp8 = std::is_same_v<T, __nv_fp8_e4m3>;
+
 // A warp's groups, in order, loaded into registers. One is on its way while another is multiplied:
-// 24 KB for the 16 warps.
+// 24 KB for the 16 warps, 16 KB in fp8.
+template <class T>
 class GroupReader {
+  static constexpr int kGroupWords = Streams::group_words(sizeof(T));
+
  public:
   struct Group {  // what one lane has of it
-    uint4 moves, values[2];
+    uint4 moves, values[sizeof(T)];
+
+    // Of row g in the quad, and of row g + 8, two slots each.
+    __device__ uint2 of_quad(int quad) const {
+      if constexpr (kFp8<T>) return ptx::cvt_rn_f16x2_e4m3x2(word(values[0], quad));
+      else
+        return quad % 2 == 0 ? make_uint2(values[quad / 2].x, values[quad / 2].y)
+                             : make_uint2(values[quad / 2].z, values[quad / 2].w);
+    }
+    __device__ static std::uint32_t word(const uint4& four, int i) {
+      return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
+    }
   };
 
   __device__ GroupReader(const Arguments& args, const Streams::Range& range)
-      : next_(args.words + range.first_group * Streams::kGroupWords +
+      : next_(args.words + range.first_group * kGroupWords +
               threadIdx.x % 32 * Streams::kGroupQuads),
         left_(range.groups) {}
 
@@ -61,9 +80,10 @@ class GroupReader {
     if (left_ <= 0) return;
     constexpr int kPart = Streams::kLanes * Streams::kGroupQuads;  // words
     to.moves = ptx::ld_global_nc_no_allocate_v4(next_);
-    to.values[0] = ptx::ld_global_nc_no_allocate_v4(next_ + kPart);
-    to.values[1] = ptx::ld_global_nc_no_allocate_v4(next_ + 2 * kPart);
-    next_ += Streams::kGroupWords;
+#pragma unroll
+    for (int i = 0; i < int{sizeof(T)}; ++i)
+      to.values[i] = ptx::ld_global_nc_no_allocate_v4(next_ + (1 + i) * kPart);
+    next_ += kGroupWords;
     --left_;
   }
   // Loads the next group when this one has arrived. The loads of both count together, so a use of
@@ -78,20 +98,31 @@ class GroupReader {
   int left_;
 };
 
+// Eight values of B as 16-bit ones.
+template <class T>
+__device__ uint4 load_eight(const T* from) {
+  if constexpr (kFp8<T>) {
+    const uint2 eight = *reinterpret_cast<const uint2*>(from);
+    const uint2 low = ptx::cvt_rn_f16x2_e4m3x2(eight.x), high = ptx::cvt_rn_f16x2_e4m3x2(eight.y);
+    return make_uint4(low.x, low.y, high.x, high.y);
+  } else {
+    return *reinterpret_cast<const uint4*>(from);
+  }
+}
+
 // Rows first .. first + count of B's columns column .. column + 8 * kPlanes, row-major B; zeros up
 // to the next multiple of 8 rows, which zeros of A may name. Columns past the last hold anything.
-template <int kPlanes>
+template <class T, int kPlanes>
 __device__ void load_rows(const DenseView& b, std::int64_t first, int count, std::int64_t column,
                           char* to) {
-  const auto* const from = static_cast<const std::uint16_t*>(b.data);
+  const auto* const from = static_cast<const T*>(b.data);
   const int padded = (count + 7) / 8 * 8;
 #pragma unroll 4
   for (int i = threadIdx.x; i < padded * kPlanes; i += kThreads) {
     const int k = i / kPlanes, plane = i % kPlanes;
     uint4 row = make_uint4(0, 0, 0, 0);
     if (k < count && column + plane * kPlaneColumns < b.cols)
-      row = *reinterpret_cast<const uint4*>(from + (first + k) * b.ld + column +
-                                            plane * kPlaneColumns);
+      row = load_eight(from + (first + k) * b.ld + column + plane * kPlaneColumns);
     *reinterpret_cast<uint4*>(to + plane * kPlaneBytes + k * kRowBytes) = row;
   }
 }
@@ -99,13 +130,13 @@ __device__ void load_rows(const DenseView& b, std::int64_t first, int count, std
 // The same of column-major B. A warp transposes 32 rows by 8 columns at a time: lane 4g + t loads
 // rows 8t .. 8t + 7 of column g, four pairs of rows. Its pair j + t goes to matrix j, so that the 8
 // rows of a matrix lie in different banks.
-template <int kPlanes>
+template <class T, int kPlanes>
 __device__ void load_columns(const DenseView& b, std::int64_t first, int count, std::int64_t column,
                              std::uint32_t to) {
   constexpr int kBlockRows = 32, kAhead = 8;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int g = lane / 4, t = lane % 4;
-  const auto* const from = static_cast<const std::uint16_t*>(b.data);
+  const auto* const from = static_cast<const T*>(b.data);
   const int blocks = (count + kBlockRows - 1) / kBlockRows * kPlanes;
   // The row that this lane names: of matrix lane / 8, row lane % 8 = 2q + e, from lanes with t = q.
   const int q = lane % 8 / 2, named = 8 * q + 2 * ((lane / 8 + q) % 4) + lane % 2;
@@ -118,7 +149,7 @@ __device__ void load_columns(const DenseView& b, std::int64_t first, int count, 
       const std::int64_t n = column + block % kPlanes * kPlaneColumns + g;
       loaded[i] = make_uint4(0, 0, 0, 0);
       if (block < blocks && k < count && n < b.cols)
-        loaded[i] = *reinterpret_cast<const uint4*>(from + n * b.ld + first + k);
+        loaded[i] = load_eight(from + n * b.ld + first + k);
     }
 #pragma unroll
     for (int i = 0; i < kAhead; ++i) {
@@ -159,7 +190,8 @@ struct Sums {
 // One quad. Lane 4g + t has the values of row g in slots 2t and 2t + 1, and those of row g + 8.
 template <class T, int kPlanes>
 __device__ void multiply_quad(Sums<kPlanes>& sums, std::uint32_t (&row_of_b)[Streams::kQuadSteps],
-                              std::uint32_t moves, std::uint32_t value, std::uint32_t value_8) {
+                              std::uint32_t moves, uint2 values) {
+  using Input = std::conditional_t<kFp8<T>, __half, T>;
   const int g = threadIdx.x % 32 / 4;
 #pragma unroll
   for (int step = 0; step < Streams::kQuadSteps; ++step) {
@@ -171,12 +203,12 @@ __device__ void multiply_quad(Sums<kPlanes>& sums, std::uint32_t (&row_of_b)[Str
       ptx::ldmatrix_x4_trans(b[plane], row_of_b[step] + plane * kPlaneBytes);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const std::uint32_t of_half = half == 0 ? value : value_8;
+      const std::uint32_t of_half = half == 0 ? values.x : values.y;
       const std::uint32_t low = first ? of_half : 0, high = second ? of_half : 0;
       if constexpr (kPlanes == 1)
-        ptx::mma_m16n8k16(T{}, sums.of[half], b[0][0], b[0][1], b[0][2], b[0][3], low, high);
+        ptx::mma_m16n8k16(Input{}, sums.of[half], b[0][0], b[0][1], b[0][2], b[0][3], low, high);
       else
-        ptx::mma_m16n8k16(T{}, sums.of[half], b[0][half], b[1][half], b[0][2 + half],
+        ptx::mma_m16n8k16(Input{}, sums.of[half], b[0][half], b[1][half], b[0][2 + half],
                           b[1][2 + half], low, high);
     }
   }
@@ -200,12 +232,10 @@ class Pieces {
   }
 
   // Multiplies the next group. Returns whether the last piece has ended.
-  __device__ bool multiply(const GroupReader::Group& group) {
-    const uint4 &moves = group.moves, &low = group.values[0], &high = group.values[1];
-    multiply_quad<T>(sums_, row_of_b_, moves.x, low.x, low.y);
-    multiply_quad<T>(sums_, row_of_b_, moves.y, low.z, low.w);
-    multiply_quad<T>(sums_, row_of_b_, moves.z, high.x, high.y);
-    multiply_quad<T>(sums_, row_of_b_, moves.w, high.z, high.w);
+  __device__ bool multiply(const typename GroupReader<T>::Group& group) {
+#pragma unroll
+    for (int quad = 0; quad < Streams::kGroupQuads; ++quad)
+      multiply_quad<T>(sums_, row_of_b_, group.word(group.moves, quad), group.of_quad(quad));
     if (--groups_ > 0) return false;
     store();
     if (++piece_ == last_) return true;
@@ -257,15 +287,15 @@ __global__ void __maxnreg__(kMostRegisters)
   const std::int64_t first = std::int64_t{args.block_chunk[blockIdx.x]} * args.chunk_cols;
   const Streams::Start start =
       args.starts[range_at * Streams::kLanes + threadIdx.x % Streams::kLanes];
-  GroupReader reader(args, range);
-  GroupReader::Group first_group, second_group;
+  GroupReader<T> reader(args, range);
+  typename GroupReader<T>::Group first_group, second_group;
   reader.load(first_group);
   const auto rows = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   const auto count = static_cast<int>(min(b.rows - first, std::int64_t{args.chunk_cols}));
   const std::int64_t column = blockIdx.y * std::int64_t{kPlanes * kPlaneColumns};
   ptx::griddepcontrol_wait();
-  if (b.layout == Layout::row_major) load_rows<kPlanes>(b, first, count, column, shared);
-  else load_columns<kPlanes>(b, first, count, column, rows);
+  if (b.layout == Layout::row_major) load_rows<T, kPlanes>(b, first, count, column, shared);
+  else load_columns<T, kPlanes>(b, first, count, column, rows);
   __syncthreads();
   if (range.pieces == 0) return;
   Pieces<T, kPlanes> pieces(args, range, start, rows);
@@ -286,15 +316,15 @@ static_assert(kThreads * kMostRegisters + kAddThreads * kAddRegisters <= 65536 &
                   kAddBlocks * kAddThreads * kAddRegisters <= 65536,
               "registers of a multiprocessor");
 
-// C: eight columns of a row are the sum of the row's pieces. A team of kTeam lanes adds every
-// kTeam-th piece in order, and then the lanes' sums, so that results are the same from run to run.
-// The rows of a slice have parts in different pieces, so no warp that arrives last
+// C: eight columns of a row are the sum of the row's pieces, times the scale. A team of kTeam lanes
+// adds every kTeam-th piece in order, and then the lanes' sums, so that results are the same from
+// run to run. The rows of a slice have parts in different pieces, so no warp that arrives last
 // (common/arrive_and_sum.cuh) has all of them: a kernel of its own adds them up. Its blocks wait on
 // the multiprocessors while `multiply` runs, with the registers that it leaves.
 template <class T, int kTeam>
 __global__ void __launch_bounds__(kAddThreads, kAddBlocks)
     add_parts(const float* partial, std::int64_t piece_count, int columns,
-              const std::int32_t* part_ptr, const std::int32_t* parts,
+              const std::int32_t* part_ptr, const std::int32_t* parts, float scale,
               const __grid_constant__ DenseView c) {
   ptx::griddepcontrol_launch_dependents();
   const bool by_row = c.layout == Layout::row_major;
@@ -355,7 +385,8 @@ __global__ void __launch_bounds__(kAddThreads, kAddBlocks)
 #pragma unroll
     for (int j = 0; j < kPlaneColumns; ++j)
       if (inside && j % kTeam == member && column + j < c.cols)
-        to[by_row ? row * c.ld + column + j : (column + j) * c.ld + row] = from_float<T>(values[j]);
+        to[by_row ? row * c.ld + column + j : (column + j) * c.ld + row] =
+            from_float<T>(scale * values[j]);
   }
 }
 

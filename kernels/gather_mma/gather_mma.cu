@@ -2,7 +2,8 @@
 // without ever making A dense. Every step takes 32 nonzeros, 8 each of 4 rows, and the 32 rows of B
 // that they need. Rows of B lie in shared memory, ldmatrix gathers them by address, and each column
 // of the A operand holds one nonzero, in the row that it belongs to. So the cost follows the
-// nonzeros, not the positions: 3 bytes and an eighth of a turn of shared memory for each nonzero.
+// nonzeros, not the positions: 3 bytes, 2 in fp8, and an eighth of a turn of shared memory for each
+// nonzero.
 //
 // docs/kernels/gather_mma.md has the pictures and what was measured.
 
@@ -35,6 +36,9 @@ using Multiply = void (*)(gather_mma::Arguments, DenseView);
 Multiply choose_multiply(ElementType type, int planes) {
   if (type == ElementType::f16)
     return planes == 1 ? gather_mma::multiply<__half, 1> : gather_mma::multiply<__half, 2>;
+  if (type == ElementType::e4m3)
+    return planes == 1 ? gather_mma::multiply<__nv_fp8_e4m3, 1>
+                       : gather_mma::multiply<__nv_fp8_e4m3, 2>;
   return planes == 1 ? gather_mma::multiply<__nv_bfloat16, 1>
                      : gather_mma::multiply<__nv_bfloat16, 2>;
 }
@@ -46,7 +50,7 @@ std::int64_t tiles_of(std::int64_t n) { return (n + columns_of(n) - 1) / columns
 // A on the device, the same for every shape.
 struct Matrix {
   Matrix(const SparseOperand& a, Device& device, StageTimer& stages)
-      : type(storage_type(a.precision)) {
+      : type(storage_type(a.precision)), scale(a.scale()) {
     Streams host;
     std::vector<std::int32_t> part_ptr_host(a.m() + 1), parts_host;
     {
@@ -99,6 +103,7 @@ struct Matrix {
   }
 
   ElementType type;
+  float scale;
   FormatStats stats;
   unsigned blocks = 0;
   int sm_count = 0;
@@ -136,7 +141,8 @@ class GatherMmaPlan final : public Plan {
       launch_dependent(gather_mma::add_parts_by<std::remove_pointer_t<decltype(tag)>>(team),
                        dim3(static_cast<unsigned>(blocks)), dim3(gather_mma::kAddThreads), 0,
                        stream, true, arguments_.partial, arguments_.piece_count, columns_of(n_),
-                       a_.part_ptr.as<std::int32_t>(), a_.parts.as<std::int32_t>(), c);
+                       a_.part_ptr.as<std::int32_t>(), a_.parts.as<std::int32_t>(),
+                       a_.scale * b.scale, c);
     });
   }
 
@@ -204,7 +210,7 @@ class GatherMma final : public Kernel {
     const std::int64_t warps = std::int64_t{device.sm_count + chunks} * gather_mma::kWarps;
     const std::int64_t pieces = runs / Streams::kRows + chunks + warps;
     return Support::yes(static_cast<std::size_t>(
-        3 * slots +
+        (1 + static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)))) * slots +
         pieces * Streams::kRows * (4 + 4 * columns_of(problem.n) * tiles_of(problem.n))));
   }
 
@@ -220,10 +226,11 @@ class GatherMma final : public Kernel {
       .source = "spmmbench",
       .min_compute_capability = 90,
       .exact_architecture = true,
-      .precisions = {Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp16, Precision::fp8_e4m3, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
+      .promoted_columns = 1,  // fp8 is multiplied as fp16
       .options = {kMinFill},
   };
 };

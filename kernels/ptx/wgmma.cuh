@@ -62,11 +62,13 @@ __device__ inline std::uint64_t wgmma_descriptor_advance(std::uint64_t descripto
 template <class Input, Major kMajorB, int kColumns>
 __device__ void wgmma_mma_async(float (&d)[kColumns / 2], std::uint64_t a, std::uint64_t b,
                                 int accumulate) = delete;
-// d += a * b with A in registers: each warp of the warpgroup gives its own 16 rows of A as the
-// fragment of mma.m16n8k16 (ptx/mma.cuh). They must stay as they are until the group has ended.
+// The same with A in registers: each warp of the warpgroup gives its own 16 rows of A as the
+// fragment of mma.m16n8k16 (ptx/mma.cuh), in fp8 two values where that has one. They must stay as
+// they are until the group has ended.
 template <class Input, Major kMajorB, int kColumns>
 __device__ void wgmma_mma_async(float (&d)[kColumns / 2], std::uint32_t a0, std::uint32_t a1,
-                                std::uint32_t a2, std::uint32_t a3, std::uint64_t b) = delete;
+                                std::uint32_t a2, std::uint32_t a3, std::uint64_t b,
+                                int accumulate = 1) = delete;
 
 // d += a * b with A in 2:4 structured sparsity, K = 64 bytes of B: a's descriptor is of the 16
 // values that are left of every 32, `indices` are as in format/two_four.hpp. kSelector 0: those of
@@ -127,26 +129,29 @@ SPMMBENCH_WGMMA_N(64, "n64", 32, "%32", "%33", "%34")
 SPMMBENCH_WGMMA_N(128, "n128", 64, "%64", "%65", "%66")
 SPMMBENCH_WGMMA_N(256, "n256", 128, "%128", "%129", "%130")
 
-#define SPMMBENCH_WGMMA_RA(Input, kMajorB, kColumns, shape, types, kCount, A, B, transposed)          \
+#define SPMMBENCH_WGMMA_RA(Input, kMajorB, kColumns, shape, types, kCount, A, B, P, flags)            \
   template <>                                                                                         \
   __device__ inline void wgmma_mma_async<Input, kMajorB, kColumns>(                                   \
       float (&d)[kCount], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3,     \
-      std::uint64_t b) {                                                                              \
-    asm volatile("wgmma.mma_async.sync.aligned." shape ".f32." types                                  \
-                 " {" SPMMBENCH_REGS_##kCount "}, {" A "}, " B ", 1, 1, 1, " transposed ";\n"         \
-                 : SPMMBENCH_D##kCount(0)                                                             \
-                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b));                                       \
+      std::uint64_t b, int accumulate) {                                                              \
+    asm volatile(                                                                                     \
+        "{\n.reg .pred p;\nsetp.ne.b32 p, " P ", 0;\n"                                                \
+        "wgmma.mma_async.sync.aligned." shape ".f32." types " {" SPMMBENCH_REGS_##kCount "}, {" A     \
+        "}, " B ", p, 1, 1" flags ";\n}\n"                                                            \
+        : SPMMBENCH_D##kCount(0)                                                                      \
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b), "r"(accumulate));                               \
   }
-#define SPMMBENCH_WGMMA_RA_N(kColumns, n, kCount, A, B)                                               \
-  SPMMBENCH_WGMMA_RA(__half, Major::k, kColumns, "m64" n "k16", "f16.f16", kCount, A, B, "0")         \
-  SPMMBENCH_WGMMA_RA(__half, Major::mn, kColumns, "m64" n "k16", "f16.f16", kCount, A, B, "1")        \
-  SPMMBENCH_WGMMA_RA(__nv_bfloat16, Major::k, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, "0") \
-  SPMMBENCH_WGMMA_RA(__nv_bfloat16, Major::mn, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, "1")
-SPMMBENCH_WGMMA_RA_N(16, "n16", 8, "%8, %9, %10, %11", "%12")
-SPMMBENCH_WGMMA_RA_N(32, "n32", 16, "%16, %17, %18, %19", "%20")
-SPMMBENCH_WGMMA_RA_N(64, "n64", 32, "%32, %33, %34, %35", "%36")
-SPMMBENCH_WGMMA_RA_N(128, "n128", 64, "%64, %65, %66, %67", "%68")
-SPMMBENCH_WGMMA_RA_N(256, "n256", 128, "%128, %129, %130, %131", "%132")
+#define SPMMBENCH_WGMMA_RA_N(kColumns, n, kCount, A, B, P)                                            \
+  SPMMBENCH_WGMMA_RA(__half, Major::k, kColumns, "m64" n "k16", "f16.f16", kCount, A, B, P, ", 0")    \
+  SPMMBENCH_WGMMA_RA(__half, Major::mn, kColumns, "m64" n "k16", "f16.f16", kCount, A, B, P, ", 1")   \
+  SPMMBENCH_WGMMA_RA(__nv_bfloat16, Major::k, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, P, ", 0")  \
+  SPMMBENCH_WGMMA_RA(__nv_bfloat16, Major::mn, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, P, ", 1") \
+  SPMMBENCH_WGMMA_RA(__nv_fp8_e4m3, Major::k, kColumns, "m64" n "k32", "e4m3.e4m3", kCount, A, B, P, "")
+SPMMBENCH_WGMMA_RA_N(16, "n16", 8, "%8, %9, %10, %11", "%12", "%13")
+SPMMBENCH_WGMMA_RA_N(32, "n32", 16, "%16, %17, %18, %19", "%20", "%21")
+SPMMBENCH_WGMMA_RA_N(64, "n64", 32, "%32, %33, %34, %35", "%36", "%37")
+SPMMBENCH_WGMMA_RA_N(128, "n128", 64, "%64, %65, %66, %67", "%68", "%69")
+SPMMBENCH_WGMMA_RA_N(256, "n256", 128, "%128, %129, %130, %131", "%132", "%133")
 
 #define SPMMBENCH_WGMMA_SP(Input, kMajorB, kColumns, kSelector, n, types, kCount, A, B, I, selector, transposed) \
   template <>                                                                                         \

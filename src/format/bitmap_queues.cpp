@@ -36,22 +36,23 @@ Entries gather(const CsrMatrix& matrix, ElementType type, const Panels::Range& r
   Entries out;
   out.present.resize(std::size_t(range.steps) * kLanes);
   out.values.resize(out.present.size() * kLanePositions);
-  constexpr int kStepCols = Panels::kStepCols;
+  const int step_cols = Panels::kStepCols * Panels::columns_in(type);
   const std::int64_t first_row = std::int64_t{range.panel} * Panels::kPanelRows;
   const std::int64_t last_row = std::min(matrix.rows, first_row + Panels::kPanelRows);
-  const std::int64_t first_col = std::int64_t{range.first_step} * kStepCols;
-  const std::int64_t last_col = first_col + std::int64_t{range.steps} * kStepCols;
+  const std::int64_t first_col = std::int64_t{range.first_step} * step_cols;
+  const std::int64_t last_col = first_col + std::int64_t{range.steps} * step_cols;
   for (std::int64_t row = first_row; row < last_row; ++row) {
     const auto begin = matrix.col_idx.begin() + matrix.row_ptr[row];
     const auto end = matrix.col_idx.begin() + matrix.row_ptr[row + 1];
     for (auto at = std::lower_bound(begin, end, first_col); at != end && *at < last_col; ++at) {
       const auto col = static_cast<int>(*at - first_col);
-      const bitmap_bits::Place place =
-          bitmap_bits::place_of(static_cast<int>(row - first_row), col % kStepCols);
-      const std::size_t word = std::size_t(col / kStepCols) * kLanes + place.lane;
+      const bitmap_bits::Place place = bitmap_bits::place_of(
+          static_cast<int>(row - first_row), col % step_cols / Panels::columns_in(type));
+      const std::size_t word = std::size_t(col / step_cols) * kLanes + place.lane;
       out.present[word] |= 1U << place.position;
-      out.values[word * kLanePositions + place.position] =
-          encode(type, matrix.values[at - matrix.col_idx.begin()]);
+      out.values[word * kLanePositions + place.position] |=
+          encode(type, matrix.values[at - matrix.col_idx.begin()])
+          << 8 * (col % Panels::columns_in(type));
     }
   }
   return out;
@@ -171,11 +172,12 @@ constexpr const char* kName = Queues::kPairs ? "bitmap_queues" : "bitmap_values"
 
 }  // namespace
 
-std::vector<Panels::Range> BitmapPanels::whole_panels(std::int64_t rows, std::int64_t cols) {
+std::vector<Panels::Range> BitmapPanels::whole_panels(std::int64_t rows, std::int64_t cols,
+                                                      ElementType type) {
   std::vector<Range> out;
   for (std::int64_t panel = 0; panel < panels(rows); ++panel)
     out.push_back(
-        {static_cast<std::int32_t>(panel), 0, static_cast<std::int32_t>(panel_steps(cols))});
+        {static_cast<std::int32_t>(panel), 0, static_cast<std::int32_t>(panel_steps(cols, type))});
   return out;
 }
 
@@ -228,6 +230,7 @@ BitmapQueues<kKind> BitmapQueues<kKind>::build(const CsrMatrix& matrix, ElementT
 
 template <BitmapKind kKind>
 CsrMatrix BitmapQueues<kKind>::unpack() const {
+  const int columns = columns_in(type), bits = 16 / columns;
   std::vector<std::vector<Nonzero>> found(segments.size());
   const auto segment_count = static_cast<std::int64_t>(segments.size());
 #pragma omp parallel for schedule(dynamic, 1)
@@ -243,19 +246,22 @@ CsrMatrix BitmapQueues<kKind>::unpack() const {
       }
       for (int lane = 0; lane < kLanes; ++lane) {
         std::uint32_t word = 0;
-        for_each_half(
-            block.bits[step % kBlockSteps / kGroupSteps][lane][step % kGroupSteps],
-            [&](int position, int half) {
-              if (half == 0) {
-                word = words[at[lane]];
-                at[lane] += kLanes;
-              }
-              const float value = decode(type, static_cast<std::uint16_t>(word >> 16 * half));
-              const Cell cell = cell_at(lane, position);
-              if (value != 0)
-                found[i].push_back({segment.panel * kPanelRows + cell.row,
-                                    (segment.first_step + step) * kStepCols + cell.col, value});
-            });
+        for_each_half(block.bits[step % kBlockSteps / kGroupSteps][lane][step % kGroupSteps],
+                      [&](int position, int half) {
+                        if (half == 0) {
+                          word = words[at[lane]];
+                          at[lane] += kLanes;
+                        }
+                        const Cell cell = cell_at(lane, position);
+                        const int col = (segment.first_step + step) * kStepCols + cell.col;
+                        for (int c = 0; c < columns; ++c) {
+                          const float value =
+                              decode(type, word >> (16 * half + bits * c) & ((1U << bits) - 1));
+                          if (value != 0)
+                            found[i].push_back(
+                                {segment.panel * kPanelRows + cell.row, col * columns + c, value});
+                        }
+                      });
       }
     }
   }
@@ -269,7 +275,8 @@ FormatStats BitmapQueues<kKind>::stats() const {
   return stats_of(rows, nnz,
                   {.segments = std::ssize(segments),
                    .blocks = std::ssize(blocks),
-                   .stored = 2 * std::ssize(words)});
+                   .words = std::ssize(words),
+                   .type = type});
 }
 
 template <BitmapKind kKind>
@@ -277,19 +284,19 @@ FormatStats BitmapQueues<kKind>::stats_of(std::int64_t rows, std::int64_t nnz,
                                           const Counts& counts) {
   FormatStats out;
   out.name = kName<BitmapQueues>;
-  out.stored = counts.stored;
+  out.stored = counts.words * 2 * columns_in(counts.type);
   out.index_bytes =
       counts.blocks * std::int64_t{sizeof(Block)} + counts.segments * std::int64_t{sizeof(Segment)};
-  out.bytes = out.index_bytes + counts.stored * std::int64_t{sizeof(std::uint16_t)};
+  out.bytes = out.index_bytes + counts.words * std::int64_t{sizeof(std::uint32_t)};
   out.tiles = counts.blocks * kBlockSteps;
   out.windows = panels(rows);
   if (out.tiles == 0) return out;
   const auto entries = static_cast<double>(nnz), tiles = static_cast<double>(out.tiles);
-  out.fill = entries / (tiles * kStepPositions);
+  out.fill = entries / (tiles * kStepPositions * columns_in(counts.type));
   out.nnz_per_tile = entries / tiles;
   out.nnz_per_window = entries / static_cast<double>(out.windows);
   out.window_imbalance = 1;
-  out.extra["stored_per_nnz"] = static_cast<double>(counts.stored) / std::max(entries, 1.0);
+  out.extra["stored_per_nnz"] = static_cast<double>(out.stored) / std::max(entries, 1.0);
   return out;
 }
 
@@ -314,10 +321,9 @@ class BitmapQueuesFormat final : public Format {
     if (panels * steps <= kMostSteps)
       return Queues::build(matrix, ElementType::f16, ranges).stats();
     // Hypersparse: counted with one nonzero a word and without zeros that keep queues level.
-    return Queues::stats_of(matrix.rows, matrix.nnz(),
-                            {.segments = panels,
-                             .blocks = panels * Panels::blocks_of(steps),
-                             .stored = 2 * matrix.nnz()});
+    return Queues::stats_of(
+        matrix.rows, matrix.nnz(),
+        {.segments = panels, .blocks = panels * Panels::blocks_of(steps), .words = matrix.nnz()});
   }
 
  private:

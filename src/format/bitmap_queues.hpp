@@ -1,6 +1,8 @@
 #pragma once
 // Bitmap queues: unstructured 16-bit weights as bits and nonzeros, laid out so that a warp reads
-// them straight into the A fragments of mma.m16n8k16 and wgmma.
+// them straight into the A fragments of mma.m16n8k16 and wgmma. Of 8-bit weights two neighbours
+// take the place of one value: a column below then stands for two, and a nonzero for two values of
+// which one is not zero.
 //
 // A panel is 16 rows. A step is four 16 x 16 fragments of a panel side by side. A lane owns four
 // registers of each, with two neighbouring columns in each register. Position 2 * (4f + r) + c % 2
@@ -68,10 +70,12 @@ struct BitmapPanels {
   };
 
   static std::int64_t panels(std::int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
+  // Columns of A that are one column here.
+  static constexpr int columns_in(ElementType type) { return 2 / static_cast<int>(bytes_of(type)); }
   // Rounded up to a whole group.
-  static std::int64_t panel_steps(std::int64_t cols) {
-    constexpr std::int64_t kGroupCols = std::int64_t{kGroupSteps} * kStepCols;
-    return (cols + kGroupCols - 1) / kGroupCols * kGroupSteps;
+  static std::int64_t panel_steps(std::int64_t cols, ElementType type = ElementType::f16) {
+    const std::int64_t group_cols = std::int64_t{kGroupSteps} * kStepCols * columns_in(type);
+    return (cols + group_cols - 1) / group_cols * kGroupSteps;
   }
   static constexpr std::int64_t blocks_of(std::int64_t steps) {
     return (steps + kBlockSteps - 1) / kBlockSteps;
@@ -82,7 +86,8 @@ struct BitmapPanels {
     return segments.empty() ? 0 : segments.back().first_block + blocks_of(segments.back().steps);
   }
   // One segment per panel.
-  static std::vector<Range> whole_panels(std::int64_t rows, std::int64_t cols);
+  static std::vector<Range> whole_panels(std::int64_t rows, std::int64_t cols,
+                                         ElementType type = ElementType::f16);
 };
 
 enum class BitmapKind { pairs, values };
@@ -109,7 +114,7 @@ struct BitmapQueues : BitmapPanels {
   ElementType type = ElementType::f16;
   std::vector<Segment> segments;
   std::vector<Block> blocks;
-  std::vector<std::uint32_t> words;  // [level][queue], values as bits of `type`
+  std::vector<std::uint32_t> words;  // [level][queue], values as bits of `type`, the left one low
 
   // Words that a lane takes for a step.
   static constexpr int words_of(Bits bits) {
@@ -158,7 +163,8 @@ struct BitmapQueues : BitmapPanels {
   FormatStats stats() const;
   // The statistics of what holds so much.
   struct Counts {
-    std::int64_t segments, blocks, stored;  // values
+    std::int64_t segments, blocks, words;
+    ElementType type = ElementType::f16;
   };
   static FormatStats stats_of(std::int64_t rows, std::int64_t nnz, const Counts& counts);
 };

@@ -121,12 +121,11 @@ void fill_slice(const CsrMatrix& matrix, const Streams& format, const Streams::S
               [&](int col, std::int64_t i) {
                 dealer.deal(col, [&](int slot, std::int32_t at, int move, bool last) {
                   const std::int64_t quad = first_group * Streams::kGroupQuads + at;
-                  words[Streams::move_word(quad, Streams::octet_of(r) * kOctet + slot)] |=
+                  words[format.move_word(quad, Streams::octet_of(r) * kOctet + slot)] |=
                       static_cast<std::uint32_t>(move) << (8 * Streams::step_of(r));
-                  if (last)
-                    words[Streams::value_word(quad, r, slot)] |=
-                        static_cast<std::uint32_t>(encode(format.type, matrix.values[i]))
-                        << (16 * (slot % 2));
+                  if (!last) return;
+                  const Streams::Bits bits = format.value_bits(quad, r, slot);
+                  words[bits.word] |= encode(format.type, matrix.values[i]) << bits.shift;
                 });
               });
   }
@@ -184,8 +183,7 @@ void find_starts(const Streams& format, std::int64_t first, std::int64_t last,
     for (int lane = 0; lane < Streams::kLanes; ++lane)
       for (int step = 0; step < Streams::kQuadSteps; ++step)
         starts[lane].u[step] = static_cast<std::uint16_t>(
-            starts[lane].u[step] +
-            Streams::move_of(format.words[Streams::move_word(q, lane)], step));
+            starts[lane].u[step] + Streams::move_of(format.words[format.move_word(q, lane)], step));
 }
 
 }  // namespace
@@ -204,7 +202,7 @@ SlotStreams SlotStreams::build(const CsrMatrix& matrix, ElementType type, int bl
   std::vector<std::int64_t> first_group(count);
   std::int64_t group = 0;
   for (std::int64_t s = 0; s < count; group += out.slices[s++].groups) first_group[s] = group;
-  out.words.resize(group * kGroupWords);
+  out.words.resize(group * group_words(out.value_bytes()));
 #pragma omp parallel for schedule(dynamic, 4)
   for (std::int64_t s = 0; s < count; ++s)
     fill_slice(matrix, out, out.slices[s], first_group[s], out.words);
@@ -232,8 +230,9 @@ CsrMatrix SlotStreams::unpack() const {
             const int lane = octet_of(row) * kOctet + slot, step = step_of(row);
             std::uint16_t& u = at[lane].u[step];
             u = static_cast<std::uint16_t>(u + move_of(words[move_word(quad, lane)], step));
-            const float value =
-                decode(type, words[value_word(quad, row, slot)] >> (16 * (slot % 2)) & 0xFFFFU);
+            const Bits bits = value_bits(quad, row, slot);
+            const std::uint32_t mask = (1U << (8 * value_bytes())) - 1;
+            const float value = decode(type, words[bits.word] >> bits.shift & mask);
             if (value != 0)
               all.push_back(
                   {slice.rows[row],
@@ -251,7 +250,7 @@ FormatStats SlotStreams::stats() const {
   out.name = "slot_streams";
   out.stored = count * kGroupQuads * kQuadSlots;
   out.index_bytes = out.stored;
-  out.bytes = out.index_bytes + out.stored * 2;
+  out.bytes = out.index_bytes + out.stored * value_bytes();
   out.tiles = count;
   out.windows = static_cast<std::int64_t>(slices.size());
   if (count == 0) return out;

@@ -43,7 +43,10 @@ struct SlotStreams {
   static constexpr int kMostChunk = 4096;  // columns; 128 KB of shared memory for 16 columns of B
   // A word of moves never has all bits set. gather_mma relies on it.
   static constexpr int kMostMove = 254;
-  static constexpr int kGroupWords = kGroupQuads * (kLanes + kQuadSlots / 2);
+  // Of a stream whose values have `bytes`, 2 or 1.
+  static constexpr int group_words(int bytes) {
+    return kGroupQuads * (kLanes + kQuadSlots * bytes / 4);
+  }
 
   // The turn of a slice's row: step, and place among the four octets of the step. The first two
   // octets are the slots of one mma, which has row g in its first and row g + 8 in its second.
@@ -52,17 +55,27 @@ struct SlotStreams {
   static constexpr int move_of(std::uint32_t moves, int step) {
     return static_cast<int>(moves >> (8 * step) & 0xFFU);
   }
-  // Places in the stream: the word with a lane's moves in a quad, and the word with the values of a
-  // slice's row in two slots. A lane has the moves of a group in four words, and the values in
-  // twice four.
-  static constexpr std::int64_t move_word(std::int64_t quad, int lane) {
-    return quad / kGroupQuads * kGroupWords + lane * kGroupQuads + quad % kGroupQuads;
+  // Places in the stream: the word with a lane's moves in a quad, and the bits with the value of a
+  // slice's row in a slot. A lane has the moves of a group in four words, and the values in twice
+  // four, each of a row; in 8 bits in four, each of two rows.
+  std::int64_t move_word(std::int64_t quad, int lane) const {
+    return quad / kGroupQuads * group_words(value_bytes()) + lane * kGroupQuads +
+           quad % kGroupQuads;
   }
-  static constexpr std::int64_t value_word(std::int64_t quad, int row, int slot) {
+  struct Bits {
+    std::int64_t word;
+    int shift;
+  };
+  Bits value_bits(std::int64_t quad, int row, int slot) const {
     const int lane = row % 8 * 4 + slot / 2, in_group = static_cast<int>(quad % kGroupQuads);
-    return quad / kGroupQuads * kGroupWords + (1 + in_group / 2) * kLanes * kGroupQuads +
-           lane * kGroupQuads + in_group % 2 * 2 + row / 8;
+    const int half = 2 * in_group + row / 8;  // of a quad's two halves of rows
+    const std::int64_t group = quad / kGroupQuads * group_words(value_bytes());
+    constexpr int kPart = kLanes * kGroupQuads;
+    if (value_bytes() == 2)
+      return {group + (1 + half / 4) * kPart + lane * kGroupQuads + half % 4, 16 * (slot % 2)};
+    return {group + kPart + lane * kGroupQuads + in_group, 16 * (half % 2) + 8 * (slot % 2)};
   }
+  int value_bytes() const { return static_cast<int>(bytes_of(type)); }
 
   struct Slice {
     std::int32_t chunk = 0;

@@ -16,13 +16,15 @@ namespace {
 using Ranges = std::vector<BitmapPanels::Range>;
 
 // As a kernel cuts panels for N columns: whole ones, and parts that begin at any group of steps.
-Ranges ranges_for(const CsrMatrix& matrix, int warps, std::int64_t n, std::int64_t blocks) {
+Ranges ranges_for(const CsrMatrix& matrix, ElementType type, int warps, std::int64_t n,
+                  std::int64_t blocks) {
   const PanelTiling tiling{
       .warps = warps, .tile_columns = 64, .unit_steps = BitmapPanels::kGroupSteps};
   Ranges out;
-  for (const auto& range : make_panel_schedule(tiling, BitmapPanels::panels(matrix.rows),
-                                               BitmapPanels::panel_steps(matrix.cols), n, blocks)
-                               .ranges)
+  for (const auto& range :
+       make_panel_schedule(tiling, BitmapPanels::panels(matrix.rows),
+                           BitmapPanels::panel_steps(matrix.cols, type), n, blocks)
+           .ranges)
     out.push_back({range.panel, range.first_step, range.steps});
   return out;
 }
@@ -51,12 +53,14 @@ TEST(BitmapDeviceBuild, GivesTheBytesOfTheHostBuild) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   for (const auto& [name, given] : all_shapes()) {
     if (given.rows * given.cols > 10'000'000) continue;  // mostly bits of empty positions
-    for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::fp8_e4m3}) {
+      const ElementType type = storage_type(precision);
       CsrMatrix matrix = given;
       for (float& value : matrix.values) value = round_to(precision, value);
       if (matrix.nnz() > 0) matrix.values[matrix.nnz() / 2] = 0;  // a stored zero
-      for (const Ranges& ranges : {BitmapPanels::whole_panels(matrix.rows, matrix.cols),
-                                   ranges_for(matrix, 12, 8, 132), ranges_for(matrix, 8, 500, 7)}) {
+      for (const Ranges& ranges :
+           {BitmapPanels::whole_panels(matrix.rows, matrix.cols, type),
+            ranges_for(matrix, type, 12, 8, 132), ranges_for(matrix, type, 8, 500, 7)}) {
         SCOPED_TRACE(name + ", " + std::to_string(ranges.size()) + " ranges");
         expect_host_bytes<PairQueues>(device, matrix, precision, ranges);
         expect_host_bytes<ValueQueues>(device, matrix, precision, ranges);

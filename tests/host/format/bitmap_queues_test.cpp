@@ -23,9 +23,10 @@ using Panels = BitmapPanels;
 constexpr std::int64_t kMostPositions = 1 << 24;  // larger shapes take seconds each
 
 // Every panel cut into runs of `groups` groups of steps.
-std::vector<Panels::Range> cut_groups(const CsrMatrix& matrix, int groups) {
+std::vector<Panels::Range> cut_groups(const CsrMatrix& matrix, int groups,
+                                      ElementType type = ElementType::f16) {
   std::vector<Panels::Range> out;
-  for (const Panels::Range& whole : Panels::whole_panels(matrix.rows, matrix.cols))
+  for (const Panels::Range& whole : Panels::whole_panels(matrix.rows, matrix.cols, type))
     for (int step = 0; step < whole.steps; step += groups * Panels::kGroupSteps)
       out.push_back(
           {whole.panel, step, std::min(whole.steps - step, groups * Panels::kGroupSteps)});
@@ -60,11 +61,11 @@ std::vector<std::pair<std::string, CsrMatrix>> matrices() {
 TYPED_TEST(BitmapQueuesOf, UnpackGivesBackTheMatrix) {
   using Queues = TypeParam;
   for (const auto& [name, drawn] : matrices())
-    for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::fp8_e4m3}) {
       const CsrMatrix matrix = testing::rounded(drawn, precision);
       for (const int groups : {1, 3, 1000}) {
-        const Queues queues =
-            Queues::build(matrix, storage_type(precision), cut_groups(matrix, groups));
+        const Queues queues = Queues::build(matrix, storage_type(precision),
+                                            cut_groups(matrix, groups, storage_type(precision)));
         EXPECT_TRUE(queues.unpack() == matrix) << name << " " << groups;
       }
     }

@@ -19,7 +19,7 @@ TEST(SlotStreams, UnpackGivesBackTheMatrix) {
   matrices.emplace_back("full", drawn(65, 130, 100));
   for (const auto& [name, raw] : matrices) {
     if (raw.rows * raw.cols > kMostElements) continue;
-    for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::fp8_e4m3}) {
       const CsrMatrix matrix = testing::rounded(raw, precision);
       for (const int blocks : {1, 7})
         EXPECT_TRUE(SlotStreams::build(matrix, storage_type(precision), blocks, 4).unpack() ==
