@@ -41,7 +41,7 @@ SHAPES = {
 FEW = 64  # columns up to which the run of decoding measured
 
 
-def scattered_table(rows, kernel, kind, shapes):
+def scattered_table(rows, kernel, kind, shapes, dense="cublas_dense"):
     ns = sorted({int(row["n"]) for row in rows if row["kernel"] == kernel})
     lines = []
     for layer in shapes:
@@ -50,12 +50,12 @@ def scattered_table(rows, kernel, kind, shapes):
             cells = []
             for n in ns:
                 at = {r["kernel"]: r for r in of if int(r["n"]) == n and zeros_of(r["matrix"]) == zeros}
-                if kernel not in at or "cublas_dense" not in at:
+                if kernel not in at or dense not in at:
                     cells.append("")
                     continue
                 floor = float(at[kernel]["timer_floor_us"] or 0) if kind == "cold" else 0
-                ours, dense = (us(at[name], kind) - floor for name in (kernel, "cublas_dense"))
-                cells.append(f"{digits(ours)} ({dense / ours:.2f})")
+                ours, theirs = (us(at[name], kind) - floor for name in (kernel, dense))
+                cells.append(f"{digits(ours)} ({theirs / ours:.2f})")
             lines.append([SHAPES[layer], percent(zeros), *cells])
     return table(["A", "zeros", *(f"N = {n}" for n in ns)], lines)
 
@@ -76,6 +76,10 @@ Weights of Llama 3 70B and Qwen2.5-7B with random zeros, fp16, column-major, C i
         of = [r for r in few if r["kernel"] in (kernel, "cublas_dense") and (int(r["n"]) == 1) >= (kernel == "gap_slices")]
         for kind in ("hot", "cold"):
             text += f"## {kernel}, {kind}\n\n{scattered_table(of, kernel, kind, layers)}\n"
+    fp8 = [row for row in rows if row["group"] == "fp8"]
+    for kernel in ("gather_mma", "bitmap_dense"):
+        for kind in ("hot", "cold"):
+            text += f"## {kernel}, fp8, {kind}, over cuBLASLt in fp8\n\n{scattered_table(fp8, kernel, kind, layers, 'cublaslt_dense')}\n"
     return text + f"""## bitmap_dense, more columns, hot
 
 {scattered_table([r for r in wide if r["kernel"] in ("bitmap_dense", "cublas_dense")], "bitmap_dense", "hot", layers)}"""

@@ -85,14 +85,14 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
   add_layouts<T, 64, ValueQueues>(out, type);
 }
 
-// A has two neighbouring columns where 16-bit values have one. Tiles of 64 columns would need more
-// registers than there are, for the sums of two steps besides all others.
+// A has two neighbouring columns where 16-bit values have one. Tiles of 128 columns would need more
+// registers than there are, for the sums of a step besides all others.
+template <class Queues>
 void add_fp8_variants(std::vector<Variant>& out) {
   constexpr auto kType = ElementType::e4m3;
-  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 16, PairQueues>(kType));
-  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 32, PairQueues>(kType));
-  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 16, ValueQueues>(kType));
-  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 32, ValueQueues>(kType));
+  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 16, Queues>(kType));
+  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 32, Queues>(kType));
+  out.push_back(variant<__nv_fp8_e4m3, Layout::col_major, 64, Queues>(kType));
 }
 
 const Variant& choose_variant(const Problem& problem, const DeviceInfo& device) {
@@ -100,7 +100,8 @@ const Variant& choose_variant(const Problem& problem, const DeviceInfo& device) 
     std::vector<Variant> out;
     add_variants<__half>(out, ElementType::f16);
     add_variants<__nv_bfloat16>(out, ElementType::bf16);
-    add_fp8_variants(out);
+    add_fp8_variants<PairQueues>(out);
+    add_fp8_variants<ValueQueues>(out);
     return out;
   }();
   const double entries = static_cast<double>(problem.m()) * static_cast<double>(problem.k());

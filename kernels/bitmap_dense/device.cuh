@@ -45,7 +45,7 @@ struct Shape {
   using Element = T;
   using Queues = QueuesType;
   using Reader = QueueReader<Queues>;
-  // In fp8 tensor cores keep 14 bits of a sum: those of a step are added in fp32, and scaled.
+  // In fp8 tensor cores keep 14 bits of a sum: those of each step are added in fp32.
   static constexpr bool kFp8 = std::is_same_v<T, __nv_fp8_e4m3>;
   static_assert(!kFp8 || kLayout == Layout::col_major, "wgmma takes fp8 along K");
   static constexpr int kColumns = kFp8 ? 2 : 1;  // of A, where 16-bit values have one
@@ -173,7 +173,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
     float acc[kRowFragments][S::kAccumulators];
 #pragma unroll
     for (float& x : acc[0]) x = 0;
-    [[maybe_unused]] float parts[2][S::kAccumulators] = {};  // of a step, in fp8
+    [[maybe_unused]] float part[S::kAccumulators] = {};  // sums of the step before, in fp8
     std::uint32_t a[2][BitmapPanels::kStepRegisters];
     int finished = -1;  // the stage that the step before ended
     std::uint64_t b = 0;
@@ -188,12 +188,16 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
           ring.wait_full(at);
           b = descriptor_of_b<S>(ring, at.stage);
         }
-        float(&sums)[S::kAccumulators] = S::kFp8 ? parts[s % 2] : acc[0];
-        multiply<S>(sums, a[s % 2],
+        // The step before was multiplied while this one was read.
+        if constexpr (S::kFp8) {
+          ptx::wgmma_wait_group<0>();
+          add_to(acc[0], part);
+        }
+        multiply<S>(S::kFp8 ? part : acc[0], a[s % 2],
                     ptx::wgmma_descriptor_advance(b, s % S::kStageSteps * S::kTileBytes));
         reader.release();
-        ptx::wgmma_wait_group<1>();  // the step before: its registers and its stage are free
-        if constexpr (S::kFp8) add_to(acc[0], parts[(s + 1) % 2]);
+        // Of the step before registers and stage are free.
+        if constexpr (!S::kFp8) ptx::wgmma_wait_group<1>();
         if (finished >= 0) ring.release(finished);
         finished = -1;
         if (s % S::kStageSteps == S::kStageSteps - 1) {
@@ -203,7 +207,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
       }
     }
     ptx::wgmma_wait_group<0>();
-    if constexpr (S::kFp8) add_to(acc[0], parts[1]);  // of the last step: groups have four
+    if constexpr (S::kFp8) add_to(acc[0], part);
     ptx::keep_in_registers(acc[0]);
     if (finished >= 0) ring.release(finished);
     if (next_piece > p) reader.begin(args, next);  // it begins while the sums are stored

@@ -11,9 +11,9 @@ namespace spmmbench::bitmap_dense {
 namespace {
 
 Places places(const Product& p) { return places_of(p.entries, p.f.nnz, storage_type(p.precision)); }
-// Millions of positions of A, for every 256 columns that are multiplied at once, 32 in fp8, per SM.
+// Millions of positions of A, for every 256 columns that are multiplied at once, 64 in fp8, per SM.
 double positions(const Product& p) {
-  constexpr double kColumns = 256, kColumnsInFp8 = 32, kUnit = 1e6;
+  constexpr double kColumns = 256, kColumnsInFp8 = 64, kUnit = 1e6;
   const double columns = is_scaled(p.precision) ? kColumnsInFp8 : kColumns;
   return places(p).count * std::ceil(p.columns / columns) / p.device.sm_count / kUnit;
 }

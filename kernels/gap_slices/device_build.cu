@@ -149,11 +149,14 @@ struct Words {
   __device__ std::uint32_t* group_of(std::int32_t place) const {
     return words + (first_group + place / Slices::kGroup) * shape.group_words();
   }
-  __device__ void put_value(int lane, std::int32_t place, std::uint16_t value) const {
+  // `value`: 16 or 8 bits, as the shape has them.
+  template <class Value>
+  __device__ void put_value(int lane, std::int32_t place, Value value) const {
+    constexpr int kInWord = sizeof(std::uint32_t) / sizeof(Value);
     const int at = place % Slices::kGroup;
-    auto* const halves =
-        reinterpret_cast<std::uint16_t*>(group_of(place) + Slices::value_word(lane, at));
-    halves[at % 2] = value;
+    auto* const in_word =
+        reinterpret_cast<Value*>(group_of(place) + Slices::value_word(shape, lane, at));
+    in_word[at % kInWord] = value;
   }
   __device__ std::uint32_t* gap_word(int lane, std::int32_t place) const {
     return group_of(place) + Slices::gap_word(shape, lane, place % Slices::kGroup);
@@ -178,6 +181,7 @@ __device__ void or_into(std::uint32_t* word, std::uint32_t bits) {
   if (word != nullptr && (lane == 0 || below != key)) atomicOr(word, bits);
 }
 
+template <class Value>
 __global__ void __launch_bounds__(kThreads)
     fill(DeviceCsr a, Slices::Parts parts, const std::int32_t* slice_rows,
          const std::int32_t* slice_ptr, std::uint32_t* words) {
@@ -186,7 +190,7 @@ __global__ void __launch_bounds__(kThreads)
   const Slices::Shape& shape = parts.shape;
   const Words to{shape, words, slice_ptr[place_of_row / shape.rows()]};
   const int first_lane = static_cast<int>(place_of_row % shape.rows()) * shape.row_lanes;
-  const auto* const values = static_cast<const std::uint16_t*>(a.values);
+  const auto* const values = static_cast<const Value*>(a.values);
   for_each_entry(a, parts, slice_rows[place_of_row], [&](std::int64_t at, const Entry& entry) {
     const int lane = first_lane + entry.part;
     for (int zero = 0; zero < entry.zeros; ++zero) {
@@ -310,7 +314,8 @@ DeviceSlices build_slices(const DeviceCsr& a, std::span<const std::int32_t> row_
   out.starts = device.allocate(out.index.ranges.size() * kWarpLanes * sizeof(std::int32_t));
   device.fill_bytes(out.words.data(), 0, out.words.bytes());
   if (a.nnz > 0) {
-    fill<<<ctas_for(a.rows * kWarpLanes), kThreads, 0, stream>>>(
+    const auto fill_values = shape.value_bits == 8 ? fill<std::uint8_t> : fill<std::uint16_t>;
+    fill_values<<<ctas_for(a.rows * kWarpLanes), kThreads, 0, stream>>>(
         a, out.index.parts(), out.slice_rows.as<std::int32_t>(), out.slice_ptr.as<std::int32_t>(),
         out.words.as<std::uint32_t>());
     SPMMBENCH_CUDA_LAUNCHED();

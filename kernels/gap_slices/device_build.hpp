@@ -19,8 +19,8 @@ struct DeviceSlices {
 // As GapSlices::count. Returns when it has counted.
 GapSlices::Counts count(const DeviceCsr& a);
 
-// As GapSlices::build; `a` has values of 16 bits. `row_ids`: of C, for the rows of A, or none.
-// Returns when all is there. Throws DeviceError.
+// As GapSlices::build; `a` has values of shape.value_bits. `row_ids`: of C, for the rows of A, or
+// none. Returns when all is there. Throws DeviceError.
 DeviceSlices build_slices(const DeviceCsr& a, std::span<const std::int32_t> row_ids,
                           const GapSlices::Shape& shape, int blocks, int warps, Device& device);
 

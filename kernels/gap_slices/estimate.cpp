@@ -12,17 +12,17 @@ namespace {
 
 // The bytes of values and gaps (format/gap_slices.hpp), where nonzeros lie at random. Wherever the
 // widest gap goes by without a nonzero, a zero is stored before the next one.
-double gap_bytes(const MatrixFeatures& f) {
-  constexpr double kValueBytes = 2, kLeastShare = 1e-9;  // so that nothing is divided by 0
+double gap_bytes(const MatrixFeatures& f, double value_bytes) {
+  constexpr double kLeastShare = 1e-9;  // so that nothing is divided by 0
   const double empty = 1 - f.nnz / std::max(1.0, f.rows * f.cols);
   const auto of_bits = [&](double bits) {
     const double widest = std::exp2(bits) - 1;
     const double share_of_nonzeros = std::max(1 - std::pow(empty, widest), kLeastShare);
-    return f.nnz / share_of_nonzeros * (kValueBytes + bits / 8);
+    return f.nnz / share_of_nonzeros * (value_bytes + bits / 8);
   };
   return std::min(of_bits(4), of_bits(8));
 }
-double gaps(const Product& p) { return p.memory_us(gap_bytes(p.f)); }
+double gaps(const Product& p) { return p.memory_us(gap_bytes(p.f, p.value_bytes)); }
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gap_slices",
                               .us = {{"launch", "launches", amounts::launch}, {"gaps", "us", gaps}},

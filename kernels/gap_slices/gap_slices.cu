@@ -1,7 +1,7 @@
 // gap_slices: weights with scattered zeros times a vector (N = 1), as in decoding token by token.
 // Every lane of a warp walks the nonzeros of a row. Of the column of a nonzero only the gap to the
-// one before is stored, in 4 or 8 bits, so a nonzero takes 2.5 or 3 bytes, and a position without
-// one takes neither bytes nor instructions. B lies in shared memory.
+// one before is stored, in 4 or 8 bits, so a nonzero takes 2.5 or 3 bytes, one less in fp8, and a
+// position without one takes neither bytes nor instructions. B lies in shared memory.
 //
 // docs/kernels/gap_slices.md has the pictures and what was measured.
 
@@ -37,13 +37,15 @@ class GapSlicesPlan final : public Plan {
  public:
   struct Matrix {  // A on the device
     Matrix(const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
-        : type(storage_type(a.precision)), overlap(kernels_wait()) {
+        : type(storage_type(a.precision)), scale(a.scale()), overlap(kernels_wait()) {
       const ResidentCsr resident(a, device, stages);
       const auto timed = stages.scope("build");
+      const int value_bits = 8 * static_cast<int>(bytes_of(type));
       if (kRowLanes(options) && kGapBits(options)) {
-        shape = {*kRowLanes(options), *kGapBits(options)};
+        shape = {*kRowLanes(options), *kGapBits(options), value_bits};
       } else {
-        shape = Slices::choose(gap_slices::count(resident.view()), device.info().sm_count);
+        shape =
+            Slices::choose(gap_slices::count(resident.view()), device.info().sm_count, value_bits);
         shape.row_lanes = kRowLanes(options).value_or(shape.row_lanes);
         shape.gap_bits = kGapBits(options).value_or(shape.gap_bits);
       }
@@ -55,7 +57,8 @@ class GapSlicesPlan final : public Plan {
       std::int32_t most_slices = 0;
       for (unsigned block = 0; block < blocks; ++block)
         most_slices = std::max(most_slices, index.block_ptr[block + 1] - index.block_ptr[block]);
-      shared_bytes = gap_slices::shared_bytes(a.k(), most_slices, shape.rows());
+      shared_bytes =
+          gap_slices::shared_bytes(a.k(), gap_slices::held_bytes(type), most_slices, shape.rows());
       arguments = {.words = built.words.as<std::uint32_t>(),
                    .slice_ptr = built.slice_ptr.as<std::int32_t>(),
                    .block_ptr = built.block_ptr.as<std::int32_t>(),
@@ -65,10 +68,12 @@ class GapSlicesPlan final : public Plan {
                    .row_ids = built.slice_rows.as<std::int32_t>(),
                    .cols = static_cast<int>(a.k()),
                    .part_cols = static_cast<int>(index.part_cols),
-                   .row_lanes = shape.row_lanes};
+                   .row_lanes = shape.row_lanes,
+                   .scale = scale};
     }
 
     ElementType type;
+    float scale;
     bool overlap;
     Slices::Shape shape;
     FormatStats stats;
@@ -85,9 +90,11 @@ class GapSlicesPlan final : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    gap_slices::Arguments arguments = a_.arguments;
+    arguments.scale *= b.scale;
     visit_multiply(c.type, [&]<class T, class TC>(auto multiply, T*, TC*) {
       launch_dependent(multiply, dim3(a_.blocks), dim3(gap_slices::kThreads), a_.shared_bytes,
-                       stream, a_.overlap, a_.arguments,
+                       stream, a_.overlap, arguments,
                        gap_slices::Vector<const T>{static_cast<const T*>(b.data), b.row_stride()},
                        gap_slices::Vector<TC>{static_cast<TC*>(c.data), c.row_stride()});
     });
@@ -116,6 +123,7 @@ class GapSlicesPlan final : public Plan {
         else function(gap_slices::multiply<T, TC, 8>, tag, c_tag);
       };
       if (a_.type == ElementType::f16) with(static_cast<__half*>(nullptr));
+      else if (a_.type == ElementType::e4m3) with(static_cast<__nv_fp8_e4m3*>(nullptr));
       else with(static_cast<__nv_bfloat16*>(nullptr));
     });
   }
@@ -143,7 +151,9 @@ class GapSlicesKernel final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     if (problem.n != 1) return Support::no("N = 1 only");
-    const std::size_t shared = gap_slices::vector_bytes(problem.k()) + kMostSumBytes;
+    const ElementType type = storage_type(problem.precision);
+    const std::size_t shared =
+        gap_slices::vector_bytes(problem.k(), gap_slices::held_bytes(type)) + kMostSumBytes;
     if (shared > device.shared_per_block)
       return Support::no(
           fmt::format("a vector of {} elements and the sums take {} of {} bytes of "
@@ -163,9 +173,9 @@ class GapSlicesKernel final : public Kernel {
     const std::int64_t entries = row_lanes * of_rows + Slices::kLanes * of_longest;
     const std::int64_t blocks = device.sm_count + problem.m() / Slices::kMostBlockRows + 1;
     const std::int64_t of_warp = sizeof(Slices::Range) + Slices::kLanes * sizeof(std::int32_t);
-    constexpr std::int64_t kEntryBytes = 3;  // a value and the widest gap
-    constexpr std::int64_t kRowBytes = 12;   // slice_rows, slice_ptr, slice_warps: a slice each
-    return Support::yes(static_cast<std::size_t>(kEntryBytes * entries +
+    const auto entry_bytes = static_cast<std::int64_t>(bytes_of(type)) + 1;  // with the widest gap
+    constexpr std::int64_t kRowBytes = 12;  // slice_rows, slice_ptr, slice_warps: a slice each
+    return Support::yes(static_cast<std::size_t>(entry_bytes * entries +
                                                  kRowBytes * (problem.m() + Slices::kLanes) +
                                                  blocks * gap_slices::kWarps * of_warp) +
                         resident_bytes(problem));
@@ -187,7 +197,7 @@ class GapSlicesKernel final : public Kernel {
       .name = "gap_slices",
       .summary = "N = 1, scattered zeros: nonzeros stored by the gaps between them",
       .source = "spmmbench",
-      .precisions = {Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp16, Precision::fp8_e4m3, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,

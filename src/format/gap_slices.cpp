@@ -110,7 +110,7 @@ FormatStats stats_from(const Shape& shape, std::int64_t nnz, std::int64_t slices
   out.name = "gap_slices";
   out.stored = groups * GapSlices::kLanes * GapSlices::kGroup;
   out.index_bytes = out.stored * shape.gap_bits / 8;
-  out.bytes = out.index_bytes + out.stored * 2;
+  out.bytes = out.index_bytes + out.stored * shape.value_bits / 8;
   out.windows = slices;
   out.extra["gap_bits"] = shape.gap_bits;
   out.extra["row_lanes"] = shape.row_lanes;
@@ -172,8 +172,8 @@ void fill_slice(const CsrMatrix& matrix, const GapSlices& format, std::int64_t s
       group[GapSlices::gap_word(shape, lane, place)] |= static_cast<std::uint32_t>(column - at)
                                                         << GapSlices::gap_shift(shape, place);
       if (e >= 0)
-        group[GapSlices::value_word(lane, place)] |= encode(format.type, matrix.values[e])
-                                                     << (16 * (place % 2));
+        group[GapSlices::value_word(shape, lane, place)] |= encode(format.type, matrix.values[e])
+                                                            << GapSlices::value_shift(shape, place);
       at = column;
     });
   }
@@ -225,9 +225,9 @@ int GapSlices::choose_row_lanes(const Counts& counts, int blocks) {
   return best;
 }
 
-GapSlices::Shape GapSlices::choose(const Counts& counts, int blocks) {
-  const bool narrow = counts.entries_4 * (kValueBits + 4) <= counts.entries_8 * (kValueBits + 8);
-  return {choose_row_lanes(counts, blocks), narrow ? 4 : 8};
+GapSlices::Shape GapSlices::choose(const Counts& counts, int blocks, int value_bits) {
+  const bool narrow = counts.entries_4 * (value_bits + 4) <= counts.entries_8 * (value_bits + 8);
+  return {choose_row_lanes(counts, blocks), narrow ? 4 : 8, value_bits};
 }
 
 GapSlices::Counts GapSlices::count(const CsrMatrix& matrix) {
@@ -278,8 +278,10 @@ CsrMatrix GapSlices::unpack() const {
         for (; slice_ptr[slice + 1] <= group; ++slice) column = first_column(lane);
         for (int place = 0; place < kGroup; ++place) {
           column += gap_at(*this, group, lane, place);
-          const std::uint32_t word = words[group * shape.group_words() + value_word(lane, place)];
-          const float value = decode(type, word >> (16 * (place % 2)) & 0xFFFFU);
+          const std::uint32_t word =
+              words[group * shape.group_words() + value_word(shape, lane, place)];
+          const std::uint32_t mask = (1U << shape.value_bits) - 1;
+          const float value = decode(type, word >> value_shift(shape, place) & mask);
           if (value != 0)
             all.push_back({slice_rows[slice * shape.rows() + lane / shape.row_lanes],
                            static_cast<std::int32_t>(column), value});

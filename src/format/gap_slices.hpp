@@ -7,8 +7,8 @@
 //   row_lanes = 2     lane 0      lane 1       lane 2      lane 3     ...   16 rows, 32 lanes
 //                    [row 0, first half | second half][row 1, first half | second half] ...
 //
-// A lane walks its nonzeros from left to right. An entry is a value of 16 bits and the gap to it:
-// by how many columns it lies right of the one before, or of the first column of the part. Gaps
+// A lane walks its nonzeros from left to right. An entry is a value of 16 or 8 bits and the gap to
+// it: by how many columns it lies right of the one before, or of the first column of the part. Gaps
 // have 4 or 8 bits; where one is too wide there are zeros on the way. A group is eight entries of
 // every lane, which a warp loads at once, and a slice has as many as its longest lane needs. Rows
 // are sorted by that number, so lanes of a slice end at about the same time.
@@ -26,20 +26,20 @@
 namespace spmmbench {
 
 struct GapSlices {
-  static constexpr int kLanes = 32;               // of a warp
-  static constexpr int kGroup = 8;                // entries of a lane
-  static constexpr int kValueWords = kGroup / 2;  // of a lane and group
-  static constexpr int kMostBlockRows = 8192;     // whose sums take 32 KB of shared memory
-  static constexpr int kValueBits = 16;
+  static constexpr int kLanes = 32;            // of a warp
+  static constexpr int kGroup = 8;             // entries of a lane
+  static constexpr int kMostBlockRows = 8192;  // whose sums take 32 KB of shared memory
 
   // How A is laid out.
   struct Shape {
     int row_lanes = 1;                                         // a power of two up to kLanes
     int gap_bits = 4;                                          // or 8
+    int value_bits = 16;                                       // or 8
     constexpr int rows() const { return kLanes / row_lanes; }  // of a slice
     constexpr int gap_words() const { return kGroup * gap_bits / 32; }  // of a lane and group
+    constexpr int value_words() const { return kGroup * value_bits / 32; }
     constexpr std::int64_t group_words() const {
-      return std::int64_t{kLanes} * (kValueWords + gap_words());
+      return std::int64_t{kLanes} * (value_words() + gap_words());
     }
     constexpr int most_gap() const { return (1 << gap_bits) - 1; }
     bool operator==(const Shape&) const = default;
@@ -67,14 +67,17 @@ struct GapSlices {
     bool operator==(const Warps&) const = default;
   };
 
-  // Within a group: the word with entry `at` of a lane, its value, whose bits begin at 16 *
-  // (at % 2), or its gap. Gaps of 4 bits begin at gap_shift: those of the first four entries are
-  // the low halves of the bytes of a word, those of the others the high halves.
-  static constexpr std::int64_t value_word(int lane, int at) {
-    return lane * std::int64_t{kValueWords} + at / 2;
+  // Within a group: the word with entry `at` of a lane, its value, whose bits begin at value_shift,
+  // or its gap. Gaps of 4 bits begin at gap_shift: those of the first four entries are the low
+  // halves of the bytes of a word, those of the others the high halves.
+  static constexpr std::int64_t value_word(const Shape& shape, int lane, int at) {
+    return lane * std::int64_t{shape.value_words()} + at * shape.value_bits / 32;
+  }
+  static constexpr int value_shift(const Shape& shape, int at) {
+    return at * shape.value_bits % 32;
   }
   static constexpr std::int64_t gap_word(const Shape& shape, int lane, int at) {
-    return std::int64_t{kLanes} * kValueWords + lane * std::int64_t{shape.gap_words()} +
+    return std::int64_t{kLanes} * shape.value_words() + lane * std::int64_t{shape.gap_words()} +
            (shape.gap_bits == 4 ? 0 : at / 4);
   }
   static constexpr int gap_shift(const Shape& shape, int at) {
@@ -103,7 +106,7 @@ struct GapSlices {
   // What is expected to be multiplied fastest by so many blocks at once. The first reads no
   // entries.
   static int choose_row_lanes(const Counts& counts, int blocks);
-  static Shape choose(const Counts& counts, int blocks);
+  static Shape choose(const Counts& counts, int blocks, int value_bits = 16);
   static Counts count(const CsrMatrix& matrix);
   // Sizes and columns of a lane, without anything that lies in arrays.
   static GapSlices header_of(std::int64_t rows, std::int64_t cols, std::int64_t nnz,
@@ -111,7 +114,7 @@ struct GapSlices {
   // Fills block_ptr, slice_warps and ranges; slice_ptr and `warps` are there.
   void deal(int blocks);
   // `blocks`: of a launch; there are more where each would have more than kMostBlockRows rows. The
-  // values must be exact in `type`, which has 16 bits.
+  // values must be exact in `type`, which has shape.value_bits.
   static GapSlices build(const CsrMatrix& matrix, ElementType type, const Shape& shape, int blocks,
                          int warps);
   // The matrix without its entries of value zero, which cannot be told from padding.

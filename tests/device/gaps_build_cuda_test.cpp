@@ -24,11 +24,12 @@ void expect_same(Device& device, const Buffer& got, const std::vector<T>& expect
 void expect_host_bytes(Device& device, const CsrMatrix& matrix, const GapSlices::Shape& shape,
                        int blocks, const std::vector<std::int32_t>& row_ids) {
   constexpr int kWarps = 16;  // of a block
-  GapSlices host = GapSlices::build(matrix, ElementType::f16, shape, blocks, kWarps);
+  const Precision precision = shape.value_bits == 8 ? Precision::fp8_e4m3 : Precision::fp16;
+  GapSlices host = GapSlices::build(matrix, storage_type(precision), shape, blocks, kWarps);
   if (!row_ids.empty())
     for (std::int32_t& row : host.slice_rows)
       if (row >= 0) row = row_ids[row];
-  const CsrOnDevice a(matrix, Precision::fp16, device);
+  const CsrOnDevice a(matrix, precision, device);
   const gap_slices::DeviceSlices got =
       gap_slices::build_slices(a.view(), row_ids, shape, blocks, kWarps, device);
   EXPECT_EQ(got.index.part_cols, host.part_cols);
@@ -45,7 +46,7 @@ TEST(GapsDeviceBuild, GivesTheBytesOfTheHostBuild) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   for (const auto& [name, given] : all_shapes()) {
     CsrMatrix matrix = given;
-    for (float& value : matrix.values) value = round_to(Precision::fp16, value);
+    for (float& value : matrix.values) value = round_to(Precision::fp8_e4m3, value);  // fp16 too
     if (matrix.nnz() > 0) matrix.values[matrix.nnz() / 2] = 0;  // a stored zero
     std::vector<std::int32_t> reversed(matrix.rows);
     std::iota(reversed.rbegin(), reversed.rend(), 0);
@@ -53,9 +54,11 @@ TEST(GapsDeviceBuild, GivesTheBytesOfTheHostBuild) {
       for (const int gap_bits : {4, 8}) {
         SCOPED_TRACE(name + ", " + std::to_string(row_lanes) + " lanes, gaps of " +
                      std::to_string(gap_bits));
-        const GapSlices::Shape shape{row_lanes, gap_bits};
-        expect_host_bytes(device, matrix, shape, 132, {});
-        expect_host_bytes(device, matrix, shape, 3, reversed);
+        for (const int value_bits : {8, 16}) {
+          const GapSlices::Shape shape{row_lanes, gap_bits, value_bits};
+          expect_host_bytes(device, matrix, shape, 132, {});
+          expect_host_bytes(device, matrix, shape, 3, reversed);
+        }
       }
   }
 }

@@ -11,7 +11,6 @@ namespace {
 
 // As NAME?key=value.
 const char* const kVariants[] = {
-    "bitmap_dense?stored=values",
     "csr_row_split?split=1",
     "csr_row_split?split=8",
     "csr_row_split?split=100000",
@@ -63,11 +62,9 @@ const char* const kVariants[] = {
 // With every layout and type of C: they store C in another way than what is chosen for small
 // matrices, or take column-major operands alone.
 const char* const kVariantsOfC[] = {
-    "async_bcsr?min_fill=0&promote=0",
-    "async_wcsr?window=8&order=degree&whole=1&part=1&warps=4",
-    "async_wcsr?window=16&span=32",
-    "async_wcsr?window=32&whole=1&part=1",
-    "dense_cluster?tile_m=128&tile_n=64&cluster=1",
+    "async_bcsr?min_fill=0&promote=0", "async_wcsr?window=8&order=degree&whole=1&part=1&warps=4",
+    "async_wcsr?window=16&span=32",    "async_wcsr?window=32&whole=1&part=1",
+    "bitmap_dense?stored=values",      "dense_cluster?tile_m=128&tile_n=64&cluster=1",
 };
 
 void add_cases(std::vector<Case>& cases, const Kernel& kernel, const Options& options,

@@ -20,9 +20,11 @@ TEST(GapSlices, UnpackGivesBackTheMatrix) {
   matrices.emplace_back("wide gaps", drawn(70, 5000, 1));
   matrices.emplace_back("full", drawn(65, 130, 100));
   for (const auto& [name, raw] : matrices) {
-    for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::fp8_e4m3}) {
       const CsrMatrix matrix = testing::rounded(raw, precision);
-      for (const GapSlices::Shape shape : {GapSlices::Shape{1, 4}, {4, 8}, {32, 4}})
+      const int bits = 8 * static_cast<int>(bytes_of(storage_type(precision)));
+      for (const GapSlices::Shape shape :
+           {GapSlices::Shape{1, 4, bits}, {4, 8, bits}, {32, 4, bits}})
         for (const int blocks : {1, 7})
           EXPECT_TRUE(
               GapSlices::build(matrix, storage_type(precision), shape, blocks, 4).unpack() ==
