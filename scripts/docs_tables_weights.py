@@ -77,7 +77,7 @@ Weights of Llama 3 70B and Qwen2.5-7B with random zeros, fp16, column-major, C i
         for kind in ("hot", "cold"):
             text += f"## {kernel}, {kind}\n\n{scattered_table(of, kernel, kind, layers)}\n"
     fp8 = [row for row in rows if row["group"] == "fp8"]
-    for kernel in ("gather_mma", "bitmap_dense"):
+    for kernel in ("gap_slices", "gather_mma", "bitmap_dense"):
         for kind in ("hot", "cold"):
             text += f"## {kernel}, fp8, {kind}, over cuBLASLt in fp8\n\n{scattered_table(fp8, kernel, kind, layers, 'cublaslt_dense')}\n"
     return text + f"""## bitmap_dense, more columns, hot

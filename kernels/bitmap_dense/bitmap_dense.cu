@@ -233,7 +233,7 @@ class BitmapDense final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     if (is_scaled(problem.precision) && problem.layout == Layout::row_major)
-      return Support::no("fp8 takes column-major B alone");
+      return Support::no("wgmma reads 8-bit operands along K: needs column-major B and C");
     const Variant& variant = choose_variant(problem, device);
     const PanelTiling& tiling = variant.tiling;
     const std::int64_t panels = BitmapPanels::panels(problem.m());

@@ -49,12 +49,8 @@ struct Arguments {
 template <class T>
 inline constexpr bool kFp8 = std::is_same_v<T, __nv_fp8_e4m3>;
 
-// Groups of a warp in registers: one is multiplied, the others are on their way, 24 KB for the 16
-// warps, in fp8 32 KB.
-template <class T>
-inline constexpr int kGroups = kFp8<T> ? 3 : 2;
-
-// A warp's groups, in order, loaded into registers.
+// A warp's groups, in order, loaded into registers. One is on its way while another is multiplied:
+// 24 KB for the 16 warps, 16 KB in fp8.
 template <class T>
 class GroupReader {
   static constexpr int kGroupWords = Streams::group_words(sizeof(T));
@@ -292,9 +288,8 @@ __global__ void __maxnreg__(kMostRegisters)
   const Streams::Start start =
       args.starts[range_at * Streams::kLanes + threadIdx.x % Streams::kLanes];
   GroupReader<T> reader(args, range);
-  typename GroupReader<T>::Group groups[kGroups<T>];
-#pragma unroll
-  for (int i = 0; i + 1 < kGroups<T>; ++i) reader.load(groups[i]);
+  typename GroupReader<T>::Group first_group, second_group;
+  reader.load(first_group);
   const auto rows = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   const auto count = static_cast<int>(min(b.rows - first, std::int64_t{args.chunk_cols}));
   const std::int64_t column = blockIdx.y * std::int64_t{kPlanes * kPlaneColumns};
@@ -305,11 +300,10 @@ __global__ void __maxnreg__(kMostRegisters)
   if (range.pieces == 0) return;
   Pieces<T, kPlanes> pieces(args, range, start, rows);
   while (true) {
-#pragma unroll
-    for (int i = 0; i < kGroups<T>; ++i) {
-      reader.load_after(groups[i], groups[(i + kGroups<T> - 1) % kGroups<T>]);
-      if (pieces.multiply(groups[i])) return;
-    }
+    reader.load_after(first_group, second_group);
+    if (pieces.multiply(first_group)) return;
+    reader.load_after(second_group, first_group);
+    if (pieces.multiply(second_group)) return;
   }
 }
 
