@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/available_memory.hpp"
+#include "core/word_hash.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/verdict.hpp"
@@ -37,7 +38,8 @@ std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
                                                       const DenseView& b, Device& device,
                                                       double memory_share = 0.25);
 
-std::uint64_t cuda_checksum(const DenseView& view, Device& device);  // verify/reference.hpp
+// verify/reference.hpp
+std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan> memories, Device& device);
 
 inline constexpr std::size_t kPieceBytes = 128;
 // At most kPieceBytes, and where they belong in a device's memory.
@@ -50,19 +52,36 @@ struct Piece {
 // dependent launch) starts before that.
 void cuda_write(std::span<const Piece> pieces, Device& device, double after_us = 0);
 
-// What lies in a device's memory at at most 16 places, kPieceBytes from each on, one behind the
-// other. It is read at once when what has been enqueued is done.
-std::vector<unsigned char> cuda_read(std::span<const unsigned char* const> places, Device& device);
+// Enqueues reading what lies in a device's memory at at most 16 places, kPieceBytes from each on.
+// Returns where it lies on the host when the stream is done, one behind the other, until the next
+// call in this thread.
+const unsigned char* cuda_read(std::span<const unsigned char* const> places, Device& device);
 
-// Records `count` launches as a CUDA graph. The function that is returned launches the first of
-// them, as many as it is told, and returns the time between the events around them, in
-// microseconds. Null where launches do something that a capture forbids.
+// Device::time_us. Calls `meanwhile` when all is enqueued: a GPU works on it at the same time,
+// where the device is not one that passes its calls on.
+double cuda_time_beside_us(const std::function<void()>& launch, int count,
+                           const std::function<void()>& meanwhile, Device& device);
+
+// Launches that were recorded as a CUDA graph.
+class Replay {
+ public:
+  virtual ~Replay() = default;
+  // Launches the first of them, and returns the time between the events around these, in
+  // microseconds. `meanwhile` is called while they run.
+  virtual double first(
+      int launches, const std::function<void()>& meanwhile = [] {}) = 0;
+  // Makes the graph that the next call of first(launches) launches. May be called while another
+  // runs.
+  virtual void make_ready(int launches) = 0;
+};
+
+// Records `count` launches as a CUDA graph. Null where they do something that a capture forbids.
 //
 // GraphKind::in_order: null too where a launch does not depend on all of the one before, or
 // allocates memory. A launch cannot tell whether others follow it in the same graph.
 enum class GraphKind { any, in_order };
-using Replay = std::function<double(int launches)>;
-Replay cuda_record(const std::function<void()>& launch, int count, GraphKind kind, Device& device);
+std::shared_ptr<Replay> cuda_record(const std::function<void()>& launch, int count, GraphKind kind,
+                                    Device& device);
 
 // NVTX range and profiler bracket of the one profiled launch; no-ops without CUDA.
 void profiler_start(const std::string& range, const std::string& inner_range);

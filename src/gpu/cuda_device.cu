@@ -217,11 +217,15 @@ class CudaDevice final : public Device, public BatchTimer {
   }
 
   double time_us(const std::function<void()>& launch, int count) override {
+    return time_beside_us(launch, count, [] {});
+  }
+  double time_beside_us(const std::function<void()>& launch, int count,
+                        const std::function<void()>& meanwhile) {
     return between_events(
         [&] {
           for (int i = 0; i < count; ++i) launch();
         },
-        count);
+        count, meanwhile);
   }
 
   TimesOfBatches times_of(std::function<void()> launch, int count, bool in_graph) override {
@@ -235,9 +239,9 @@ class CudaDevice final : public Device, public BatchTimer {
   }
 
   std::function<double()> record(std::function<void()> launch, int count) override {
-    const Replay replay = cuda_record(launch, count, GraphKind::any, *this);
+    const std::shared_ptr<Replay> replay = cuda_record(launch, count, GraphKind::any, *this);
     if (!replay) return Device::record(std::move(launch), count);
-    return [replay, count] { return replay(count); };
+    return [replay, count] { return replay->first(count); };
   }
   void flush_cache() override {
     // Reading evicts as well as writing does and leaves clean lines, so that the timed launch does
@@ -359,7 +363,8 @@ class CudaDevice final : public Device, public BatchTimer {
 
   // Time between events around what `enqueue` puts on the stream, which is `launches` kernels or
   // so.
-  double between_events(const std::function<void()>& enqueue, int launches) {
+  double between_events(const std::function<void()>& enqueue, int launches,
+                        const std::function<void()>& meanwhile) {
     // Without a head start the host's own enqueueing (several microseconds a launch) would be part
     // of the time of every kernel shorter than that.
     constexpr std::int64_t kHoldCyclesPerLaunch = 20'000;
@@ -368,6 +373,7 @@ class CudaDevice final : public Device, public BatchTimer {
     SPMMBENCH_CUDA(cudaEventRecord(start_, stream_));
     enqueue();
     SPMMBENCH_CUDA(cudaEventRecord(stop_, stream_));
+    meanwhile();
     SPMMBENCH_CUDA(cudaEventSynchronize(stop_));
     SPMMBENCH_CUDA(cudaGetLastError());
     float milliseconds = 0;
@@ -406,6 +412,15 @@ class CudaDevice final : public Device, public BatchTimer {
 };
 
 }  // namespace
+
+double cuda_time_beside_us(const std::function<void()>& launch, int count,
+                           const std::function<void()>& meanwhile, Device& device) {
+  if (auto* const gpu = dynamic_cast<CudaDevice*>(&device))
+    return gpu->time_beside_us(launch, count, meanwhile);
+  const double us = device.time_us(launch, count);
+  meanwhile();
+  return us;
+}
 
 CudaProbe probe_cuda() {
   int count = 0;

@@ -27,7 +27,7 @@ std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix&,
   throw DeviceError("built without CUDA", false);
 }
 
-std::uint64_t cuda_checksum(const DenseView&, Device&) {
+std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan>, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 
@@ -35,11 +35,16 @@ void cuda_write(std::span<const Piece>, Device&, double) {
   throw DeviceError("built without CUDA", false);
 }
 
-std::vector<unsigned char> cuda_read(std::span<const unsigned char* const>, Device&) {
+const unsigned char* cuda_read(std::span<const unsigned char* const>, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 
-Replay cuda_record(const std::function<void()>&, int, GraphKind, Device&) {
+double cuda_time_beside_us(const std::function<void()>&, int, const std::function<void()>&,
+                           Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+std::shared_ptr<Replay> cuda_record(const std::function<void()>&, int, GraphKind, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 

@@ -186,17 +186,28 @@ __global__ void __launch_bounds__(32) join_kernel(Finding* findings, int count) 
 
 using Word = unsigned long long;  // atomicAdd takes no std::uint64_t
 
-// Adds the checksum of the words to `sum`, in an order that does not matter.
+constexpr int kMostMemories = 4;  // of a launch
+struct Memory {
+  const std::byte* data = nullptr;
+  std::int64_t bytes = 0;
+};
+using Memories = std::array<Memory, kMostMemories>;
+
+// Adds the checksum of memory blockIdx.y to its sum, in an order that does not matter.
 __global__ void __launch_bounds__(kCompareThreads)
-    checksum_kernel(const Word* words, std::int64_t count, Word* sum) {
+    checksum_kernel(const __grid_constant__ Memories memories, Word* sums) {
+  const Memory& memory = memories[blockIdx.y];
+  const auto* const words = reinterpret_cast<const Word*>(memory.data);
+  const std::int64_t count = memory.bytes / std::int64_t{sizeof(Word)};
   const std::int64_t step = std::int64_t{gridDim.x} * kCompareThreads;
+  const std::int64_t first = std::int64_t{blockIdx.x} * kCompareThreads + threadIdx.x;
   Word own = 0;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * kCompareThreads + threadIdx.x; i < count;
-       i += step)
-    own += word_hash(i, words[i]);
+  for (std::int64_t i = first; i < count; i += step) own += word_hash(i, words[i]);
+  if (const std::int64_t rest = memory.bytes % std::int64_t{sizeof(Word)}; first == 0 && rest != 0)
+    own += word_hash(count, last_word(memory.data + memory.bytes - rest, rest));
   for (int distance = 16; distance > 0; distance /= 2)
     own += __shfl_down_sync(kFullWarp, own, distance);
-  if (threadIdx.x % 32 == 0) atomicAdd(sum, own);
+  if (threadIdx.x % 32 == 0 && own != 0) atomicAdd(sums + blockIdx.y, own);
 }
 
 class CudaReference final : public ReferenceChecker {
@@ -312,16 +323,30 @@ class CudaReference final : public ReferenceChecker {
 
 }  // namespace
 
-std::uint64_t cuda_checksum(const DenseView& view, Device& device) {
-  std::array<std::uint64_t, 1> sum{};
-  const Buffer on_device = device.upload(sum);
-  checksum_kernel<<<kBlocksPerSm * device.info().sm_count, kCompareThreads, 0,
-                    static_cast<cudaStream_t>(device.stream().handle)>>>(
-      static_cast<const Word*>(view.data), static_cast<std::int64_t>(view.bytes() / sizeof(Word)),
-      on_device.as<Word>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  device.download(sum.data(), on_device.data(), on_device.bytes());
-  return sum[0];
+std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan> memories, Device& device) {
+  std::vector<Word> sums(memories.size());
+  const Buffer on_device = device.allocate(sums.size() * sizeof(Word));
+  device.fill_bytes(on_device.data(), 0, on_device.bytes());
+  for (std::size_t first = 0; first < memories.size(); first += kMostMemories) {
+    Memories launched;
+    const std::size_t count = std::min<std::size_t>(memories.size() - first, kMostMemories);
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const ByteSpan& bytes = memories[first + i];
+      launched[i] = {bytes.data(), static_cast<std::int64_t>(bytes.size())};
+      most = std::max(most, launched[i].bytes);
+    }
+    constexpr auto kBytesOfBlock = std::int64_t{kCompareThreads * sizeof(Word)};
+    const std::int64_t blocks = std::clamp<std::int64_t>(
+        most / kBytesOfBlock, 1, std::int64_t{kBlocksPerSm} * device.info().sm_count);
+    const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(count));
+    checksum_kernel<<<grid, kCompareThreads, 0,
+                      static_cast<cudaStream_t>(device.stream().handle)>>>(
+        launched, on_device.as<Word>() + first);
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+  device.download(sums.data(), on_device.data(), on_device.bytes());
+  return {sums.begin(), sums.end()};
 }
 
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,

@@ -132,6 +132,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   // does. On the average so many of the samples are followed by some, and at least so many in all.
   constexpr int kSamplesForACheck = 4, kFewestChecks = 8;
   constexpr int kLateBatches = 2;  // a launch that does not wait for the others shows in each
+  // Enough for launches that overlap those before them.
+  constexpr int kMostLateLaunches = 16;
   // Of the threads of OpenMP, with a margin for the program's own.
   constexpr double kMostProcessors = 1.25;
   constexpr double kLateUs = 20;  // several times what it takes to start a kernel
@@ -165,12 +167,26 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   // A callable's result lies where the last launch that was recorded put it. The first launches of
   // a CUDA graph put theirs elsewhere, so that such a graph is launched as a whole.
   const bool is_whole = input.take_c && device.info().kind == DeviceKind::cuda;
-  const auto launch_first = [&](const Batch& batch) {
+  const auto read_soon = [&] {
+    if (!input.take_c) checks.read_soon();
+  };
+  // How many of the first launches follow, and what they need. On a GPU it is chosen and made while
+  // others run. 0: not yet.
+  int cut_short = 0;
+  const auto choose_first = [&](const Batch& batch) {
+    cut_short = checks.length_up_to(batch.launches);
+    batch.make_ready(cut_short);
+    checks.make_ready(cut_short);
+  };
+  const auto launch_first = [&](const Batch& batch, const std::function<void()>& meanwhile) {
     if (is_whole) return;
-    const int count = checks.length_up_to(batch.launches);
+    if (cut_short == 0) choose_first(batch);
     restart();
-    checks.before(count);
-    batch.first(count);
+    checks.before(cut_short);
+    batch.first(std::exchange(cut_short, 0), [&] {
+      read_soon();
+      meanwhile();
+    });
     look();
   };
   // B changes between the launches, and so late that one which does not wait for those before it
@@ -180,7 +196,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     if (info.ignores_stream) device.synchronize();
   };
   const auto launch_late_batch = [&](int most) {
-    const int count = checks.length_up_to(most);
+    const int count = checks.length_up_to(std::min(most, kMostLateLaunches));
     const double us = std::max(kLateUs, sampler.sample_us / most);
     restart();
     checks.before(count, false);
@@ -204,6 +220,10 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   };
   bool poisoned = false, right = true;
   int checked = 0;
+  const auto is_followed = [&](const Batch& batch) {
+    return batch.launches > 1 && checks.one_in(kSamplesForACheck);
+  };
+  std::optional<bool> followed;  // this sample, by a part of its batch; once it is known
   const AroundSample around_hot = {
       .before =
           [&](int launches) {
@@ -218,16 +238,26 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             poisoned = true;
             checks.before(launches);
           },
+      .meanwhile =
+          [&](const Batch& batch) {
+            read_soon();
+            followed = is_followed(batch);
+            if (*followed && !is_whole) choose_first(batch);
+            else checks.make_ready(batch.launches);
+          },
       .after =
           [&](const Batch& batch) {
             look();
-            if (batch.launches == 1 || !checks.one_in(kSamplesForACheck)) return;
-            launch_first(batch);
+            const bool now = followed ? *followed : is_followed(batch);
+            followed.reset();
+            if (!now) return;
+            launch_first(batch, [&] { checks.make_ready(batch.launches); });
             ++checked;
           },
       .end =
           [&](const Batch& batch) {
-            for (; batch.launches > 1 && checked < kFewestChecks; ++checked) launch_first(batch);
+            for (; batch.launches > 1 && checked < kFewestChecks; ++checked)
+              launch_first(batch, [&] { choose_first(batch); });
             // The last has the B of the reference in its last launch.
             checks.restore();
             restart();
@@ -265,6 +295,11 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             poison_c();
             device.unreserve_cache();
             checks.before(launches);
+          },
+      .meanwhile =
+          [&](const Batch&) {
+            read_soon();
+            checks.make_ready(1);
           },
       .after =
           [&](const Batch&) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -53,14 +54,16 @@ void mend_guards(const Operands& operands, Device& device) {
   device.fill_bytes(after_c(operands), kGuard, operands.guard_bytes());
 }
 
-// For a checksum of these bytes.
-DenseView as_line(void* data, std::size_t bytes) {
-  const auto values = static_cast<std::int64_t>(bytes / bytes_of(ElementType::f32));
-  return {data, 1, values, values, Layout::row_major, ElementType::f32};
+ByteSpan bytes_at(const void* data, std::size_t bytes) {
+  return {static_cast<const std::byte*>(data), bytes};
+}
+
+std::uint64_t checksum_of(ByteSpan memory, Device& device) {
+  return checksums({&memory, 1}, device).front();
 }
 
 std::uint64_t checksum_of_b(const Operands& operands, Device& device) {
-  return checksum(as_line(operands.b_memory.data(), operands.b_memory.bytes()), device);
+  return checksum_of(bytes_at(operands.b_memory.data(), operands.b_memory.bytes()), device);
 }
 
 // Places the views of B, and returns all of its memory as one view. There are as many as a sample
@@ -144,14 +147,26 @@ std::uint64_t checksum_of_a(const SparseOperand& a, Device& device) {
     add(checksum_on_host(csr.values64.data(), csr.values64.size() * sizeof(double)));
   const DeviceCsr* const copy = a.on_device;
   if (copy == nullptr) return sum;
-  const auto add_on_device = [&](const void* data, std::int64_t count, std::size_t value_bytes) {
-    add(checksum(as_line(const_cast<void*>(data), static_cast<std::size_t>(count) * value_bytes),
-                 device));
-  };
-  add_on_device(copy->row_ptr, copy->rows + 1, sizeof(std::int64_t));
-  add_on_device(copy->col_idx, copy->nnz, sizeof(std::int32_t));
-  add_on_device(copy->values, copy->nnz, bytes_of(copy->value_type));
+  const auto nnz = static_cast<std::size_t>(copy->nnz);
+  const std::array arrays = {
+      bytes_at(copy->row_ptr, static_cast<std::size_t>(copy->rows + 1) * sizeof(std::int64_t)),
+      bytes_at(copy->col_idx, nnz * sizeof(std::int32_t)),
+      bytes_at(copy->values, nnz * bytes_of(copy->value_type))};
+  for (const std::uint64_t of_array : checksums(arrays, device)) add(of_array);
   return sum;
+}
+
+bool is_intact(const Operands& operands, Device& device) {
+  const std::size_t guard = operands.guard_bytes();
+  const std::array memories = {bytes_at(operands.b_memory.data(), operands.b_memory.bytes()),
+                               bytes_at(operands.c_memory.data(), guard),
+                               bytes_at(after_c(operands), guard)};
+  // Where lines have no gap, C may end within a word.
+  if (reinterpret_cast<std::uintptr_t>(after_c(operands)) % sizeof(std::uint64_t) != 0)
+    return false;
+  const std::vector<std::uint64_t> sums = checksums(memories, device);
+  return sums[0] == operands.b_checksum && sums[1] == operands.guard_checksum &&
+         sums[2] == operands.guard_checksum;
 }
 
 std::string damage_around_c(const Operands& operands, Device& device) {
@@ -231,6 +246,8 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   };
   operands.fill_b();
   operands.b_checksum = checksum_of_b(operands, device);
+  operands.guard_checksum =
+      checksum_of(bytes_at(operands.c_memory.data(), operands.guard_bytes()), device);
   return operands;
 }
 

@@ -30,6 +30,7 @@ struct Operands {
   std::function<void()> fill_b;  // and what lies behind it, with what it was made with
   std::function<double(std::int64_t at)> value_of_b;  // element `at` of its memory, as it was made
   std::uint64_t b_checksum = 0;                       // of all of it
+  std::uint64_t guard_checksum = 0;                   // of each guard of C
 
   DenseView b_view(int i) const {
     DenseView view = b;
@@ -56,6 +57,10 @@ void start_c(const DenseView& c, const Update& update, const KernelInfo& kernel,
 
 // The values that C has before launches with these scalars.
 StartOfC drawn_c(ElementType c_type, std::uint64_t seed);
+
+// Whether B and the guards of C are seen to be as they were made, at one look. Where this is false,
+// wrote_to_b and damage_around_c say more.
+bool is_intact(const Operands& operands, Device& device);
 
 // Says in a sentence where the guards of C were overwritten; empty when they were not. Restores the
 // guards.

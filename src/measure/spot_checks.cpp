@@ -85,7 +85,7 @@ TwoTermSum SpotChecks::added(const Watched& watched, const ValueOfB& value_of_b)
   const double least = smallest_normal(operands_.b.type);
   for (std::int64_t e = a_.row_ptr[watched.row]; e < a_.row_ptr[watched.row + 1]; ++e)
     sum.add(a_.value(e), value_of_b(e), least);
-  sum.finish(static_cast<double>(a_.scale) * last_->scale);
+  sum.finish(static_cast<double>(a_.scale) * batch_.last->scale);
   return {.sum = sum.sum, .low = sum.low, .magnitude = sum.magnitude};
 }
 
@@ -103,7 +103,8 @@ TwoTermSum SpotChecks::sum_at(const Watched& watched, std::int64_t j) const {
 
 double SpotChecks::changed_b(std::int64_t at) const {
   const ElementType type = operands_.b.type;
-  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {  // the last counts
+  for (auto change = batch_.changes.rbegin(); change != batch_.changes.rend();
+       ++change) {  // the last counts
     const std::int64_t i = at - change->first;
     if (i >= 0 && i < static_cast<std::int64_t>(change->now.size() / bytes_of(type)))
       return load_element(type, change->now.data(), i);
@@ -112,7 +113,7 @@ double SpotChecks::changed_b(std::int64_t at) const {
 }
 
 void SpotChecks::add_other_view(Watched& watched) const {
-  const DenseView& other = last_ == views_.data() ? views_.back() : views_.front();
+  const DenseView& other = batch_.last == views_.data() ? views_.back() : views_.front();
   for (std::int64_t j = 0; j < watched.columns(); ++j) {
     const auto place = [&](std::int64_t e) {
       return place_of(other, a_.col_idx[e], watched.column + j);
@@ -128,30 +129,34 @@ UpdateChain SpotChecks::chain_of(const Watched& watched, std::int64_t j) const {
       update_.beta == 0 ? 0 : update_.start.at(row_of_c(watched), watched.column + j);
   UpdateChain chain(update_, bound_, static_cast<double>(a_.row_length(watched.row)), start);
   if (update_.beta == 0) return chain;
-  const TwoTermSum now = sum_at(watched, j);
-  for (int i = 0; i < launches_ - 1; ++i) {
-    const bool same_view = (launches_ - 1 - i) % views() == 0;
-    if (same_view) chain.launch(late_ ? watched.old[j] : now);
-    else chain.launch(late_ ? watched.other_old[j] : watched.other[j]);
+  for (int i = 0; i < batch_.launches - 1; ++i) {
+    const bool same_view = (batch_.launches - 1 - i) % views() == 0;
+    if (same_view) chain.launch(batch_.late ? watched.old[j] : watched.now[j]);
+    else chain.launch(batch_.late ? watched.other_old[j] : watched.other[j]);
   }
   return chain;
 }
 
 void SpotChecks::before(int launches, bool write_now) {
+  if (next_.launches != launches || next_.late == write_now) make_ready(launches, write_now);
+  const std::vector<Change> earlier = std::move(batch_.changes);
+  batch_ = std::exchange(next_, {});
+  read_ = nullptr;
   std::vector<Piece> pieces;
-  const std::vector<Change> earlier = std::exchange(changes_, {});
   add_pieces(earlier, &Change::was, pieces);
-  watch(launches, write_now);
-  if (write_now) add_pieces(changes_, &Change::now, pieces);
+  if (write_now) add_pieces(batch_.changes, &Change::now, pieces);
   write(pieces);
 }
 
-void SpotChecks::watch(int launches, bool write_now) {
-  watched_.clear();
-  launches_ = launches;
-  late_ = !write_now;
-  last_ = &b(launches - 1);
-  const DenseView& b = *last_;
+void SpotChecks::make_ready(int launches, bool write_now) {
+  next_ = {launches, !write_now, &b(launches - 1), {}, {}};
+  std::swap(next_, batch_);
+  watch();
+  std::swap(next_, batch_);
+}
+
+void SpotChecks::watch() {
+  const DenseView& b = *batch_.last;
   const std::int64_t n = b.cols;
   std::int64_t products = 0;
   for (int i = 0; i < kWatchedRows && a_.rows > 0 && products < kProducts; ++i) {
@@ -169,6 +174,7 @@ void SpotChecks::watch(int launches, bool write_now) {
                     {},
                     std::vector<TwoTermSum>(columns),
                     {},
+                    {},
                     {}};
     for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
       const std::int64_t first = place_of(b, a_.col_idx[e], watched.column);
@@ -177,12 +183,14 @@ void SpotChecks::watch(int launches, bool write_now) {
     }
     for (std::int64_t j = 0; j < columns; ++j) watched.old[j] = sum_at(watched, j);
     products += 2 * k * columns;
-    watched_.push_back(std::move(watched));
+    watched.now = watched.old;
+    batch_.watched.push_back(std::move(watched));
   }
   if (constant_b_) return;
-  for (const Watched& watched : watched_) changes_.push_back(change_of(watched));
-  for (Watched& watched : watched_) {
+  for (const Watched& watched : batch_.watched) batch_.changes.push_back(change_of(watched));
+  for (Watched& watched : batch_.watched) {
     note_changes(watched);
+    for (std::int64_t j = 0; j < watched.columns(); ++j) watched.now[j] = sum_at(watched, j);
     if (update_.beta != 0) add_other_view(watched);
   }
 }
@@ -192,7 +200,7 @@ SpotChecks::Change SpotChecks::change_of(const Watched& watched) {
   const std::int64_t k = a_.col_idx[watched.entry];
   const ElementType type = operands_.b.type;
   const std::size_t bytes = watched.old.size() * bytes_of(type);
-  Change change{k, watched.column, place_of(*last_, k, watched.column),
+  Change change{k, watched.column, place_of(*batch_.last, k, watched.column),
                 std::vector<unsigned char>(bytes), std::vector<unsigned char>(bytes)};
   for (std::int64_t j = 0; j < watched.columns(); ++j) {
     const double was = operands_.value_of_b(change.first + j);
@@ -205,7 +213,7 @@ SpotChecks::Change SpotChecks::change_of(const Watched& watched) {
 
 void SpotChecks::note_changes(Watched& watched) const {
   const std::int64_t begin = a_.row_ptr[watched.row], end = a_.row_ptr[watched.row + 1];
-  for (const Change& change : changes_)  // the last one counts
+  for (const Change& change : batch_.changes)  // the last one counts
     for (std::int64_t e = begin; e < end; ++e) {
       if (a_.col_idx[e] != change.k) continue;
       const auto changed =
@@ -228,7 +236,7 @@ void SpotChecks::add_pieces(const std::vector<Change>& changes,
 
 void SpotChecks::write_changes(double after_us) {
   std::vector<Piece> pieces;
-  add_pieces(changes_, &Change::now, pieces);
+  add_pieces(batch_.changes, &Change::now, pieces);
   write(pieces, after_us);
 }
 
@@ -245,23 +253,29 @@ const void* SpotChecks::place_in_c(const Watched& watched) const {
   return static_cast<const unsigned char*>(c.data) + first * bytes_of(c.type);
 }
 
+void SpotChecks::read_soon() {
+  std::vector<const unsigned char*> places;
+  for (const Watched& watched : batch_.watched)
+    places.push_back(static_cast<const unsigned char*>(place_in_c(watched)));
+  read_ = cuda_read(places, device_);
+}
+
 std::vector<double> SpotChecks::read_c() {
   const ElementType type = operands_.c.type;
-  std::vector<unsigned char> bytes(watched_.size() * kPieceBytes);
+  std::vector<unsigned char> bytes(batch_.watched.size() * kPieceBytes);
   if (device_.info().kind == DeviceKind::cuda) {
-    std::vector<const unsigned char*> places;
-    for (const Watched& watched : watched_)
-      places.push_back(static_cast<const unsigned char*>(place_in_c(watched)));
-    bytes = cuda_read(places, device_);
+    if (read_ == nullptr) read_soon();
+    device_.synchronize();
+    std::copy_n(std::exchange(read_, nullptr), bytes.size(), bytes.begin());
   } else {
-    for (std::size_t i = 0; i < watched_.size(); ++i)
-      if (!read_through_system(place_in_c(watched_[i]), bytes.data() + i * kPieceBytes,
-                               watched_[i].old.size() * bytes_of(type)))
+    for (std::size_t i = 0; i < batch_.watched.size(); ++i)
+      if (!read_through_system(place_in_c(batch_.watched[i]), bytes.data() + i * kPieceBytes,
+                               batch_.watched[i].old.size() * bytes_of(type)))
         throw WrongLaunch("C cannot be read when the launch has returned", {});
   }
   std::vector<double> values;
-  for (std::size_t i = 0; i < watched_.size(); ++i)
-    for (std::int64_t j = 0; j < watched_[i].columns(); ++j)
+  for (std::size_t i = 0; i < batch_.watched.size(); ++i)
+    for (std::int64_t j = 0; j < batch_.watched[i].columns(); ++j)
       values.push_back(load_element(type, bytes.data() + i * kPieceBytes, j));
   return values;
 }
@@ -270,12 +284,12 @@ void SpotChecks::after(const char* what) {
   // Before anything is computed: a thread may still write.
   const std::vector<double> read = read_c();
   std::size_t at = 0;
-  for (const Watched& watched : watched_) {
+  for (const Watched& watched : batch_.watched) {
     const auto k = static_cast<double>(a_.row_length(watched.row));
     for (std::int64_t j = 0; j < watched.columns(); ++j) {
       const std::int64_t column = watched.column + j;
       const double got = read[at++];
-      const TwoTermSum sum = sum_at(watched, j);
+      const TwoTermSum& sum = watched.now[j];
       ElementVerdict element;
       double right = sum.sum, earlier = watched.old[j].sum;
       if (update_.plain()) {
@@ -311,9 +325,9 @@ void SpotChecks::after(const char* what) {
 
 void SpotChecks::restore() {
   std::vector<Piece> pieces;
-  add_pieces(changes_, &Change::was, pieces);
+  add_pieces(batch_.changes, &Change::was, pieces);
   write(pieces);
-  changes_.clear();
+  batch_.changes.clear();
 }
 
 }  // namespace spmmbench

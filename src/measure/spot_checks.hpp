@@ -67,9 +67,14 @@ class SpotChecks {
   // Of a batch of so many launches. Without `write_now`, write_changes is called within the batch,
   // before its last launch.
   void before(int launches, bool write_now = true);
+  // Draws the changes of the batch that comes next, and computes what they make of C. Spares
+  // `before` that of the same batch.
+  void make_ready(int launches, bool write_now = true);
   // On a GPU the values change that many microseconds after what has been enqueued is done. A
   // launch that does not wait for this multiplies the B that was there before.
   void write_changes(double after_us = 0);
+  // Enqueues reading what `after` needs of C, on a GPU: no work of another stream comes between.
+  void read_soon();
   // That batch. Throws WrongLaunch, which calls its last launch `what`.
   void after(const char* what = "a timed launch");
   void restore();  // B as it was made
@@ -83,6 +88,7 @@ class SpotChecks {
     std::int64_t row, entry, column;
     std::vector<double> b;        // row-major: what they are multiplied by, a line for each nonzero
     std::vector<TwoTermSum> old;  // the elements' products with B as it was before it changed
+    std::vector<TwoTermSum> now;  // and after that
     // Products with the other view of B, before and after. None where C is not read.
     std::vector<TwoTermSum> other_old, other;
 
@@ -93,6 +99,14 @@ class SpotChecks {
     std::int64_t k, column;
     std::int64_t first;                   // element of B's memory
     std::vector<unsigned char> was, now;  // as B stores them
+  };
+  // Of launches that follow each other.
+  struct Checked {
+    int launches = 0;
+    bool late = false;                // B changes before the last of them
+    const DenseView* last = nullptr;  // the B of the last
+    std::vector<Watched> watched;
+    std::vector<Change> changes;
   };
 
   std::int64_t short_row();
@@ -111,7 +125,7 @@ class SpotChecks {
   }
   Change change_of(const Watched& watched);
   void note_changes(Watched& watched) const;  // in its elements of B
-  void watch(int launches, bool write_now);
+  void watch();                               // chooses what batch_ changes
   void add_pieces(const std::vector<Change>& changes, std::vector<unsigned char> Change::*bytes,
                   std::vector<Piece>& pieces) const;
   void write(std::span<const Piece> pieces, double after_us = 0);  // to B, in this order
@@ -130,11 +144,8 @@ class SpotChecks {
   Update update_;
   std::vector<DenseView> views_;
   std::mt19937_64 random_{std::random_device{}()};
-  std::vector<Watched> watched_;
-  int launches_ = 0;                 // of the batch
-  bool late_ = false;                // B changes before the last of them
-  const DenseView* last_ = nullptr;  // the B of the last launch of the batch
-  std::vector<Change> changes_;
+  Checked batch_, next_;                 // the latest batch, and the one that was made ready
+  const unsigned char* read_ = nullptr;  // where read_soon brings what it reads
   std::int64_t compared_ = 0, nearer_to_old_ = 0;
 };
 

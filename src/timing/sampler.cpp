@@ -11,9 +11,13 @@
 namespace spmmbench {
 namespace {
 
-double time_us(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options) {
+double time_us(
+    Device& device, const LaunchAt& launch, int count, const SamplerOptions& options,
+    const Batch::Meanwhile& meanwhile = [] {}) {
   int at = 0;
   const auto next = [&] { launch(at++); };
+  if (!options.by_host_clock && device.info().kind == DeviceKind::cuda)
+    return cuda_time_beside_us(next, count, meanwhile, device);
   if (!options.by_host_clock) return device.time_us(next, count);
   device.wait_idle();
   const double start = steady_seconds();
@@ -27,11 +31,15 @@ double time_us(Device& device, const LaunchAt& launch, int count, const SamplerO
 Batch record(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options) {
   if (!options.by_host_clock && device.info().kind == DeviceKind::cuda) {
     const auto next = [&launch, at = std::make_shared<int>(0)] { launch((*at)++); };
-    if (Replay replay = cuda_record(next, count, GraphKind::in_order, device); replay)
-      return {count, std::move(replay)};
+    if (const auto replay = cuda_record(next, count, GraphKind::in_order, device))
+      return {count,
+              [replay](int launches, const Batch::Meanwhile& meanwhile) {
+                return replay->first(launches, meanwhile);
+              },
+              [replay](int launches) { replay->make_ready(launches); }};
   }
-  return {count, [&device, &launch, options](int launches) {
-            return time_us(device, launch, launches, options);
+  return {count, [&device, &launch, options](int launches, const Batch::Meanwhile& meanwhile) {
+            return time_us(device, launch, launches, options, meanwhile);
           }};
 }
 
@@ -59,13 +67,13 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
   int batch = batch_for(each_us, options);
   for (;;) {
     const Batch recorded = record(device, launch, batch, options);
-    const auto replay = [&] { return recorded.first(batch); };
-    replay();
+    const auto meanwhile = [&] { around.meanwhile(recorded); };
+    recorded.first(batch);
     std::vector<double> samples;
     const double start = clock();
     while (!limits.enough(samples, clock() - start)) {
       around.before(batch);
-      samples.push_back(replay() / batch);
+      samples.push_back(recorded.first(batch, meanwhile) / batch);
       around.after(recorded);
     }
     around.end(recorded);
@@ -79,13 +87,16 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
 
 Timing sample_cold(Device& device, const LaunchAt& launch, const SampleLimits& limits,
                    const SamplerOptions& options, const AroundSample& around, const Clock& clock) {
-  const Batch single = {1, [&](int) { return time_us(device, launch, 1, options); }};
+  const Batch single = {1, [&](int, const Batch::Meanwhile& meanwhile) {
+                          return time_us(device, launch, 1, options, meanwhile);
+                        }};
+  const auto meanwhile = [&] { around.meanwhile(single); };
   std::vector<double> samples;
   const double start = clock();
   while (!limits.enough(samples, clock() - start)) {
     around.before(1);
     device.flush_cache();
-    samples.push_back(single.first(1));
+    samples.push_back(single.first(1, meanwhile));
     around.after(single);
   }
   around.end(single);

@@ -24,16 +24,28 @@ using Clock = std::function<double()>;  // seconds; replaced by a fake in tests
 // Launches the product. Launches of a batch are counted from 0.
 using LaunchAt = std::function<void(int at)>;
 
-// A batch of launches. `first(n)` launches the first n of it once more, in the same way: a launch
-// cannot tell whether it is the last.
+// A batch of launches.
 struct Batch {
+  using Meanwhile = std::function<void()>;
+
   int launches;
-  std::function<double(int launches)> first;
+  std::function<double(int launches, const Meanwhile&)> launch_first;
+  // What first(n) needs. May be called while others run.
+  std::function<void(int launches)> make_ready = [](int) {};
+
+  // Launches the first n of it once more, in the same way: a launch cannot tell whether it is the
+  // last. `meanwhile` is called once they are enqueued; not where the host launches or times them.
+  double first(
+      int n, const Meanwhile& meanwhile = [] {}) const {
+    return launch_first(n, meanwhile);
+  }
 };
 
-// What happens around each sample, outside of its time. All may throw.
+// What happens around each sample, outside of its time. All may throw. `meanwhile` is called as
+// that of Batch::first.
 struct AroundSample {
   std::function<void(int launches)> before = [](int) {};
+  std::function<void(const Batch&)> meanwhile = [](const Batch&) {};
   std::function<void(const Batch&)> after = [](const Batch&) {};
   std::function<void(const Batch&)> end = [](const Batch&) {};  // after all samples
 };

@@ -161,13 +161,16 @@ double element_at(const DenseView& view, std::int64_t i, std::int64_t j) {
   return load_element(view.type, view.data, at);
 }
 
-std::uint64_t checksum(const DenseView& view, Device& device) {
-  if (device.info().kind == DeviceKind::cuda) return cuda_checksum(view, device);
-  return checksum_on_host(view.data, view.bytes());
+std::vector<std::uint64_t> checksums(std::span<const ByteSpan> memories, Device& device) {
+  if (device.info().kind == DeviceKind::cuda) return cuda_checksums(memories, device);
+  std::vector<std::uint64_t> sums;
+  for (const ByteSpan& memory : memories)
+    sums.push_back(checksum_on_host(memory.data(), memory.size()));
+  return sums;
 }
 
 std::uint64_t checksum_on_host(const void* data, std::size_t bytes) {
-  const auto* const from = static_cast<const unsigned char*>(data);
+  const auto* const from = static_cast<const std::byte*>(data);
   const auto words = static_cast<std::int64_t>(bytes / sizeof(std::uint64_t));
   std::uint64_t sum = 0;
 #pragma omp parallel for schedule(static) reduction(+ : sum)
@@ -176,11 +179,8 @@ std::uint64_t checksum_on_host(const void* data, std::size_t bytes) {
     std::memcpy(&word, from + i * sizeof word, sizeof word);
     sum += word_hash(i, word);
   }
-  if (const std::size_t rest = bytes % sizeof(std::uint64_t); rest != 0) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, from + words * sizeof word, rest);
-    sum += word_hash(words, word);
-  }
+  if (const std::size_t rest = bytes % sizeof(std::uint64_t); rest != 0)
+    sum += word_hash(words, last_word(from + bytes - rest, rest));
   return sum;
 }
 

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
+#include "core/word_hash.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/verdict.hpp"
 
@@ -17,11 +19,10 @@ std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,
                                                  std::span<const std::int32_t> row_ids,
                                                  const DenseView& b, Device& device);
 
-// Of all bytes of a view, padding included: the sum of word_hash over its words of 8 bytes. `view`
-// has lines of whole words, as make_dense_view makes them.
-std::uint64_t checksum(const DenseView& view, Device& device);
+// Of each of these memories of the device: the sum of word_hash over its words.
+std::vector<std::uint64_t> checksums(std::span<const ByteSpan> memories, Device& device);
 
-// Likewise of host memory of any size.
+// Likewise of host memory.
 std::uint64_t checksum_on_host(const void* data, std::size_t bytes);
 
 // Element (i, j) of a matrix in host memory, as double.

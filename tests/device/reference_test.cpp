@@ -154,11 +154,21 @@ TEST_P(ReferenceTest, TheChecksumIsThatOfTheHostAndSeesEveryByte) {
     there.data = memory.data();
     host.fill_uniform(here, 5, Precision::fp16);
     device.upload(there.data, here.data, here.bytes());
-    const std::uint64_t sum = checksum(there, device);
-    EXPECT_EQ(sum, checksum(here, host));
-    if (here.bytes() == 0) continue;
-    device.fill_bytes(static_cast<unsigned char*>(there.data) + here.bytes() - 1, 0x55, 1);
-    EXPECT_NE(checksum(there, device), sum);
+    for (const std::size_t left_out : {0, 1, 7, 8}) {
+      if (here.bytes() < left_out) continue;
+      const std::size_t bytes = here.bytes() - left_out;
+      const auto first = [bytes](const DenseView& view) {
+        return ByteSpan(static_cast<const std::byte*>(view.data), bytes);
+      };
+      const std::vector<ByteSpan> several(6, first(there));  // more than one launch takes
+      const std::uint64_t sum = checksums({{first(here)}}, host).front();
+      EXPECT_EQ(checksums(several, device), std::vector<std::uint64_t>(several.size(), sum));
+      if (bytes == 0) continue;
+      unsigned char* const last = static_cast<unsigned char*>(there.data) + bytes - 1;
+      device.fill_bytes(last, 0x55, 1);
+      EXPECT_NE(checksums(several, device).front(), sum);
+      device.upload(there.data, here.data, here.bytes());
+    }
   }
 }
 
