@@ -87,6 +87,23 @@ struct Times {
   Timing hot, cold;
 };
 
+// Which samples something follows: one of each block, that chance picks.
+class OneOfEachBlock {
+ public:
+  bool next(SpotChecks& checks) {
+    constexpr int kSamples = 4, kLaterSamples = 8, kEarly = 32;  // of a block; samples before these
+    if (left_ == 0) {
+      left_ = seen_ < kEarly ? kSamples : kLaterSamples;
+      picked_ = checks.length_up_to(left_);
+    }
+    ++seen_;
+    return left_-- == picked_;
+  }
+
+ private:
+  int seen_ = 0, left_ = 0, picked_ = 0;
+};
+
 // What launches took that their own time does not explain. A kernel may prepare in one of them.
 class Stalls {
  public:
@@ -129,8 +146,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
                                         const LaunchAt& launch_product, SpotChecks& checks,
                                         ResultRow& row) {
   // The first launches of a batch, launched once more, show what a launch in the middle of others
-  // does. On the average so many of the samples are followed by some, and at least so many in all.
-  constexpr int kSamplesForACheck = 4, kFewestChecks = 8;
+  // does. One of each block of samples is followed by some, and at least so many are in all.
+  constexpr int kFewestChecks = 8;
   constexpr int kLateBatches = 2;  // a launch that does not wait for the others shows in each
   // Enough for launches that overlap those before them.
   constexpr int kMostLateLaunches = 16;
@@ -166,7 +183,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   const char* const kLate = "a launch after a late change of B";
   // A callable's result lies where the last launch that was recorded put it. The first launches of
   // a CUDA graph put theirs elsewhere, so that such a graph is launched as a whole.
-  const bool is_whole = input.take_c && device.info().kind == DeviceKind::cuda;
+  const bool on_gpu = device.info().kind == DeviceKind::cuda;
+  const bool is_whole = input.take_c && on_gpu;
   const auto read_soon = [&] {
     if (!input.take_c) checks.read_soon();
   };
@@ -209,22 +227,35 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     look(kLate);
     stalls.end(2 * count);  // recorded and replayed
   };
-  const auto launch_alone = [&] {  // not as a graph
+  const auto launch_alone = [&](bool another_follows) {  // not as a graph
     poison_c();
     checks.before(1, false);
     stalls.begin();
     write_late(kLateUs);
     launch(0);
+    if (on_gpu) {
+      read_soon();
+      checks.make_ready(1, !another_follows);
+    }
     look(kLate);
     stalls.end(1);
   };
   bool poisoned = false, right = true;
   int checked = 0;
+  OneOfEachBlock hot_blocks, cold_blocks;
   const auto is_followed = [&](const Batch& batch) {
-    return batch.launches > 1 && checks.one_in(kSamplesForACheck);
+    return batch.launches > 1 && hot_blocks.next(checks);
   };
   std::optional<bool> followed;  // this sample, by a part of its batch; once it is known
   const AroundSample around_hot = {
+      // Lines of the cache that are no longer to persist are evicted in another way than others: a
+      // flush and a batch bring others in. (docs/decisions/locality.md)
+      .begin =
+          [&] {
+            if (!on_gpu) return;
+            device.unreserve_cache();
+            device.flush_cache();
+          },
       .before =
           [&](int launches) {
             poll_interrupt();
@@ -233,7 +264,6 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             } else {
               stalls.end(launches_so_far + launches);
               poison_c();
-              device.unreserve_cache();
             }
             poisoned = true;
             checks.before(launches);
@@ -277,7 +307,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     stalls.begin();
     return sample_hot(device, launch, limits, sampler, around_hot);
   });
-  if (device.info().kind == DeviceKind::host) {
+  if (!on_gpu) {
     row.metrics["preemptions_per_s"] = preemptions.rate();
     if (const double used = processors.mean(); used > kMostProcessors * device.info().sm_count)
       row.metrics["processors_used"] = used;
@@ -299,18 +329,21 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
       .meanwhile =
           [&](const Batch&) {
             read_soon();
-            checks.make_ready(1);
+            followed = cold_blocks.next(checks);
+            checks.make_ready(1, !*followed);
           },
       .after =
           [&](const Batch&) {
             look();
-            if (!checks.one_in(kSamplesForACheck)) return;
-            launch_alone();
+            const bool now = followed ? *followed : cold_blocks.next(checks);
+            followed.reset();
+            if (!now) return;
+            launch_alone(false);
             ++alone;
           },
       .end =
           [&](const Batch& single) {
-            for (; alone < kFewestChecks; ++alone) launch_alone();
+            for (; alone < kFewestChecks; ++alone) launch_alone(true);
             checks.restore();
             poison_c();
             device.flush_cache();

@@ -79,7 +79,6 @@ class SpotChecks {
   void after(const char* what = "a timed launch");
   void restore();  // B as it was made
   int length_up_to(int most) { return std::uniform_int_distribution(1, most)(random_); }
-  bool one_in(int count) { return length_up_to(count) == 1; }
 
  private:
   // Elements of a row of C, and one nonzero of the row of A. They belong to the columns

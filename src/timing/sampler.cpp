@@ -68,6 +68,7 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
   for (;;) {
     const Batch recorded = record(device, launch, batch, options);
     const auto meanwhile = [&] { around.meanwhile(recorded); };
+    around.begin();
     recorded.first(batch);
     std::vector<double> samples;
     const double start = clock();

@@ -44,6 +44,7 @@ struct Batch {
 // What happens around each sample, outside of its time. All may throw. `meanwhile` is called as
 // that of Batch::first.
 struct AroundSample {
+  std::function<void()> begin = [] {};  // hot: before the batch that warms up for the samples
   std::function<void(int launches)> before = [](int) {};
   std::function<void(const Batch&)> meanwhile = [](const Batch&) {};
   std::function<void(const Batch&)> after = [](const Batch&) {};
