@@ -82,6 +82,31 @@ TEST_F(SpotChecked, ARightLaunchPassesAndBIsAsItWasAfterwards) {
     }
 }
 
+TEST_F(SpotChecked, ABatchThatWasMadeReadyIsCheckedAsAnyOther) {
+  make(20, Layout::row_major);
+  SpotChecks spot = checks();
+  std::memset(operands_.c.data, 0, operands_.c.bytes());
+  spot.before(1);
+  for (const int launches : {1, 2, 2, 5})
+    for (const int ready_for : {launches, launches + 1}) {  // the latter does not come
+      spot.make_ready(ready_for);
+      EXPECT_THROW(spot.after(), WrongLaunch) << "the batch before, whose C is gone";
+      spot.before(launches);
+      multiply(a_, spot.b(launches - 1), operands_.c);
+      spot.make_ready(launches, false);
+      EXPECT_NO_THROW(spot.after());
+      spot.before(launches, false);
+      multiply(a_, spot.b(launches - 1), operands_.c);
+      EXPECT_THROW(spot.after(), WrongLaunch) << "B has not changed yet";
+      spot.write_changes();
+      multiply(a_, spot.b(launches - 1), operands_.c);
+      EXPECT_NO_THROW(spot.after());
+      std::memset(operands_.c.data, 0, operands_.c.bytes());
+    }
+  spot.restore();
+  EXPECT_FALSE(wrote_to_b(operands_, *device_));
+}
+
 TEST_F(SpotChecked, ALaunchThatDoesNothingIsFoundOut) {
   for (const Layout layout : {Layout::row_major, Layout::col_major})
     for (const std::int64_t n : {1, 20}) {

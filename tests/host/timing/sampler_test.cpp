@@ -106,9 +106,12 @@ TEST_F(Sampler, AHostThatIsHeldUpDoesNotShortenSamples) {
 
 TEST_F(Sampler, TheFirstBatchIsNotSampled) {
   device_.launch_us = {5000, 5000, 3000, 1000};
+  std::size_t before = 0;
+  const AroundSample around = {.begin = [&] { before = device_.launches; }};
   const Timing timing = sample_hot(
-      device_, [](int) {}, rule_, {}, {}, clock_);
+      device_, [](int) {}, rule_, {}, around, clock_);
   EXPECT_EQ(timing.samples_us.front(), 1000);
+  EXPECT_EQ(before, 2U) << "what evicts the cache comes before that batch";
 }
 
 TEST_F(Sampler, WarmUpOfShortLaunchesHasAnEnd) {
