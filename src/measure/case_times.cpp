@@ -248,8 +248,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   };
   std::optional<bool> followed;  // this sample, by a part of its batch; once it is known
   const AroundSample around_hot = {
-      // Lines of the cache that are no longer to persist are evicted in another way than others: a
-      // flush and a batch bring others in. (docs/decisions/locality.md)
+      // A reset of lines that persist changes hot times where they stay in the cache
+      // (docs/decisions/locality.md): a flush evicts them, and the batch brings them in anew.
       .begin =
           [&] {
             if (!on_gpu) return;
