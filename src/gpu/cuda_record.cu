@@ -131,6 +131,10 @@ class Recording final : public Replay {
     return true;
   }
 
+  // All launches.
+  void upload() { SPMMBENCH_CUDA(cudaGraphUpload(whole_.get(), stream())); }
+  void enqueue() { SPMMBENCH_CUDA(cudaGraphLaunch(whole_.get(), stream())); }
+
   double first(int launches, const std::function<void()>& meanwhile) override {
     cudaGraphExec_t graph = whole_.get();
     if (!is_whole(launches)) {
@@ -192,13 +196,10 @@ std::shared_ptr<Replay> cuda_record(const std::function<void()>& launch, int cou
 }
 
 std::function<void()> cuda_batch(const std::function<void()>& launch, int count, Device& device) {
-  const auto stream = static_cast<cudaStream_t>(device.stream().handle);
-  const std::shared_ptr<Recording> recording = Recording::make(launch, count, stream);
+  const std::shared_ptr<Recording> recording = Recording::make(launch, count, device);
   if (!recording) return nullptr;
-  SPMMBENCH_CUDA(cudaGraphUpload(recording->first(count), stream));
-  return [recording, stream, count] {
-    SPMMBENCH_CUDA(cudaGraphLaunch(recording->first(count), stream));
-  };
+  recording->upload();
+  return [recording] { recording->enqueue(); };
 }
 
 }  // namespace spmmbench
