@@ -29,7 +29,9 @@ namespace spmmbench {
 #ifdef SPMMBENCH_TEST_RATES  // defined by files for CUDA, which this program does without
 double measure_gather(Device&) { throw DeviceError("no gather rate", false); }
 double measure_dense(Device&) { throw DeviceError("no dense rate", false); }
-Replay cuda_record(const std::function<void()>&, int, GraphKind, Device&) { return {}; }
+std::shared_ptr<Replay> cuda_record(const std::function<void()>&, int, GraphKind, Device&) {
+  return nullptr;
+}
 void cuda_scale_add(const DenseView&, const DenseView&, const Scalars&, Stream) {}
 #endif
 
