@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "../../kernels/auto/device_features.hpp"
 #include "../../kernels/row_order/shared_orders.hpp"
 #include "../host/cache_fixture.hpp"
 #include "../host/fake_device.hpp"
@@ -32,6 +33,14 @@ double measure_dense(Device&) { throw DeviceError("no dense rate", false); }
 std::shared_ptr<Replay> cuda_record(const std::function<void()>&, int, GraphKind, Device&) {
   return nullptr;
 }
+double cuda_time_beside_us(const std::function<void()>&, int, const std::function<void()>&,
+                           Device&) {
+  throw DeviceError("no GPU", false);
+}
+MatrixFeatures features_on_device(const SparseOperand&, Device&) {
+  throw DeviceError("no GPU", false);
+}
+double row_overlap_on_device(const DeviceCsr&, Device&) { throw DeviceError("no GPU", false); }
 void cuda_scale_add(const DenseView&, const DenseView&, const Scalars&, Stream) {}
 #endif
 
