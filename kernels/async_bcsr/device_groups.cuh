@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cub/block/block_scan.cuh>
 
+#include "common/device_arrays.hpp"
 #include "format/bcsr_groups.hpp"
 #include "spmmbench/device.hpp"
 
@@ -23,10 +24,6 @@ __device__ inline std::int64_t warp_of_grid() {
 inline unsigned ctas_for(std::int64_t threads) {
   return static_cast<unsigned>(std::max<std::int64_t>(1, (threads + kThreads - 1) / kThreads));
 }
-inline cudaStream_t stream_of(const Device& device) {
-  return static_cast<cudaStream_t>(device.stream().handle);
-}
-
 // The blocks of A: a bit for each column block of each block row.
 struct Pattern {
   std::int64_t rows, cols;

@@ -1,6 +1,7 @@
 // Counts on a matrix on the device, from which its features follow.
 
 #include "auto/device_features.hpp"
+#include "common/device_arrays.hpp"
 
 #include <cuda_runtime.h>
 
@@ -18,17 +19,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
-
-cudaStream_t stream_of(const Device& device) {
-  return static_cast<cudaStream_t>(device.stream().handle);
-}
-
-template <class T>
-std::vector<T> downloaded(const Buffer& buffer, Device& device) {
-  std::vector<T> out(buffer.bytes() / sizeof(T));
-  device.download(out.data(), buffer.data(), buffer.bytes());
-  return out;
-}
 
 __global__ void find_longest(DeviceCsr a, unsigned long long* longest) {
   unsigned long long most = 0;

@@ -7,6 +7,7 @@
 //                 warp, which follows the queues as a reader of the format does
 
 #include "bitmap_dense/device_build.hpp"
+#include "common/device_arrays.hpp"
 
 #include <cuda_runtime.h>
 
@@ -305,10 +306,6 @@ __global__ void copy_runs(const Segment* from, const std::int32_t* first, int ru
                           Segment* to) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < runs * count) to[i] = from[first[i / count] + i % count];
-}
-
-cudaStream_t stream_of(const Device& device) {
-  return static_cast<cudaStream_t>(device.stream().handle);
 }
 
 }  // namespace

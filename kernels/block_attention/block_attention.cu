@@ -10,7 +10,6 @@
 // in registers: the weights, as they come, are the A operand of their product.
 
 #include <cuda_runtime.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -19,11 +18,11 @@
 #include "block_attention/block_attention.hpp"
 #include "block_attention/consume.cuh"
 #include "block_attention/produce.cuh"
+#include "common/hopper_only.hpp"
 #include "common/shared_limit.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
 #include "ptx/sm90a.cuh"
-#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
@@ -62,27 +61,12 @@ CUtensorMap map_of(const Heads& x, int heads, const BlockAttention& of, int box_
                          {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
 }
 
-int attribute(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  SPMMBENCH_CUDA(cudaGetDevice(&device));
-  SPMMBENCH_CUDA(cudaDeviceGetAttribute(&value, which, device));
-  return value;
-}
-
-void require_hopper() {
-  const int major = attribute(cudaDevAttrComputeCapabilityMajor),
-            minor = attribute(cudaDevAttrComputeCapabilityMinor);
-  if (major != 9 || minor != 0)
-    throw Unsupported(fmt::format(
-        "attention by blocks needs compute capability 9.0; this GPU has {}.{}", major, minor));
-}
-
 template <class Element, int kBlockTiles>
 void launch(const attention::Maps& maps, const attention::Arguments& args, cudaStream_t stream) {
   const auto run = kernel<Element, kBlockTiles>;
   allow_shared_bytes(run, attention::kSharedBytes);
   const int items = (args.tiles + 1) / 2 * args.heads;
-  run<<<std::min(items, attribute(cudaDevAttrMultiProcessorCount)), attention::kThreads,
+  run<<<std::min(items, device_attribute(cudaDevAttrMultiProcessorCount)), attention::kThreads,
         attention::kSharedBytes, stream>>>(maps, args);
   SPMMBENCH_CUDA_LAUNCHED();
 }
@@ -90,7 +74,7 @@ void launch(const attention::Maps& maps, const attention::Arguments& args, cudaS
 }  // namespace
 
 void attend(const BlockAttention& of, Stream stream) {
-  require_hopper();
+  require_hopper("attention by blocks");
   const attention::Maps maps{map_of(of.q, of.heads, of, attention::kTile),
                              map_of(of.k, of.key_heads, of, of.blocks.block),
                              map_of(of.v, of.key_heads, of, of.blocks.block)};

@@ -8,18 +8,17 @@
 // It is async_bcsr with the sums of two rows of blocks in a CTA, so that neither leaves it.
 
 #include <cuda_runtime.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "block_swiglu/block_swiglu.hpp"
 #include "block_swiglu/device.cuh"
+#include "common/hopper_only.hpp"
 #include "common/shared_limit.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
 #include "ptx/sm90a.cuh"
-#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
@@ -58,21 +57,6 @@ CUtensorMap map_of(const void* data, ElementType type, std::int64_t lines, std::
                          {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
 }
 
-int attribute(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  SPMMBENCH_CUDA(cudaGetDevice(&device));
-  SPMMBENCH_CUDA(cudaDeviceGetAttribute(&value, which, device));
-  return value;
-}
-
-void require_hopper() {
-  const int major = attribute(cudaDevAttrComputeCapabilityMajor),
-            minor = attribute(cudaDevAttrComputeCapabilityMinor);
-  if (major != 9 || minor != 0)
-    throw Unsupported(fmt::format(
-        "SwiGLU by blocks needs compute capability 9.0; this GPU has {}.{}", major, minor));
-}
-
 template <class S>
 void launch(const BlockSwiglu& of, cudaStream_t stream) {
   constexpr int kTile = SwigluBlocks::kTile;
@@ -87,7 +71,7 @@ void launch(const BlockSwiglu& of, cudaStream_t stream) {
   const auto run = kernel<S>;
   allow_shared_bytes(run, swiglu::kSharedBytes<S>);
   const int items = args.pair_count * args.token_tiles;
-  run<<<std::min(items, attribute(cudaDevAttrMultiProcessorCount)), swiglu::kThreads,
+  run<<<std::min(items, device_attribute(cudaDevAttrMultiProcessorCount)), swiglu::kThreads,
         swiglu::kSharedBytes<S>, stream>>>(
       map_of(of.blocks.tiles, of.type, of.blocks.tile_count * kTile, kTile, kTile, kTile),
       map_of(of.x, of.type, of.tokens, of.columns, of.x_distance, S::kTileN),
@@ -98,7 +82,7 @@ void launch(const BlockSwiglu& of, cudaStream_t stream) {
 }  // namespace
 
 void multiply_gated(const BlockSwiglu& of, Stream stream) {
-  require_hopper();
+  require_hopper("SwiGLU by blocks");
   auto* const cuda_stream = static_cast<cudaStream_t>(stream.handle);
   if (of.type == ElementType::f16) launch<swiglu::Shape<__half>>(of, cuda_stream);
   else launch<swiglu::Shape<__nv_bfloat16>>(of, cuda_stream);

@@ -7,6 +7,7 @@
 //   fill            the words of each row
 //   find_starts     a warp for each range: columns before those that begin within a slice
 
+#include "common/device_arrays.hpp"
 #include "gap_slices/device_build.hpp"
 
 #include <cuda_runtime.h>
@@ -36,10 +37,6 @@ __device__ std::int64_t warp_of_grid() {
 unsigned ctas_for(std::int64_t threads) {
   return static_cast<unsigned>(std::max<std::int64_t>(1, (threads + kThreads - 1) / kThreads));
 }
-cudaStream_t stream_of(const Device& device) {
-  return static_cast<cudaStream_t>(device.stream().handle);
-}
-
 struct Counted {
   unsigned long long zeros_4, zeros_8;  // on the way to nonzeros
   unsigned long long longest_row;

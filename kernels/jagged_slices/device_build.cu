@@ -18,6 +18,7 @@
 #include <cub/warp/warp_scan.cuh>
 #include <type_traits>
 
+#include "common/device_arrays.hpp"
 #include "common/memory_layout.hpp"
 #include "gpu/cuda_check.hpp"
 #include "jagged_slices/device_build.hpp"
@@ -339,10 +340,6 @@ __global__ void __launch_bounds__(kThreads)
   const int length = row < rows ? static_cast<int>(row_ptr[row + 1] - row_ptr[row]) : 0;
   const int of_warp = __reduce_max_sync(kAllLanes, length);
   if (threadIdx.x % 32 == 0) atomicMax(longest, of_warp);
-}
-
-cudaStream_t stream_of(const Device& device) {
-  return static_cast<cudaStream_t>(device.stream().handle);
 }
 
 unsigned ctas_for(std::int64_t count, int per_cta) {

@@ -1,6 +1,7 @@
 // Each place in the order of the rows gets a key: the length of a residual row, 0 for an empty one,
 // or more for a row in a window. A stable sort by the key gives all lists at once.
 
+#include "common/device_arrays.hpp"
 #include "rsh/device_partition.hpp"
 
 #include <cuda_runtime.h>
@@ -26,10 +27,6 @@ static_assert(kInWindow < 1 << kKeyBits);
 unsigned ctas_for(std::int64_t threads) {
   return static_cast<unsigned>(std::max<std::int64_t>(1, (threads + kThreads - 1) / kThreads));
 }
-cudaStream_t stream_of(const Device& device) {
-  return static_cast<cudaStream_t>(device.stream().handle);
-}
-
 // Rows of A by place.
 struct Places {
   DeviceCsr a;

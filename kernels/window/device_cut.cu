@@ -9,6 +9,7 @@
 //
 // Long windows are not part of spans. They are selected, sorted by length and cut one by one.
 
+#include "common/device_arrays.hpp"
 #include "window/device_cut.hpp"
 
 #include <cuda_runtime.h>
@@ -33,10 +34,6 @@ static_assert(kAhead <= kWarpLanes, "a lane for each place where the first span 
 unsigned ctas_for(std::int64_t threads, int per_cta = kThreads) {
   return static_cast<unsigned>(std::max<std::int64_t>(1, (threads + per_cta - 1) / per_cta));
 }
-cudaStream_t stream_of(const Device& device) {
-  return static_cast<cudaStream_t>(device.stream().handle);
-}
-
 struct Windows {
   const std::int32_t* ptr;
   std::int64_t count;

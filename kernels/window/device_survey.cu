@@ -1,5 +1,6 @@
 // Counts on samples of a matrix on the device.
 
+#include "common/device_arrays.hpp"
 #include "window/device_survey.hpp"
 
 #include <cuda_runtime.h>
@@ -78,17 +79,6 @@ __global__ void __launch_bounds__(kSurveyThreads)
     atomicAdd(&out->drawn, static_cast<std::int32_t>(times));
     atomicAdd(&out->columns, 1);
   }
-}
-
-cudaStream_t stream_of(const Device& device) {
-  return static_cast<cudaStream_t>(device.stream().handle);
-}
-
-template <class T>
-std::vector<T> downloaded(const Buffer& buffer, Device& device) {
-  std::vector<T> out(buffer.bytes() / sizeof(T));
-  device.download(out.data(), buffer.data(), buffer.bytes());
-  return out;
 }
 
 // Sums over the windows of each height: distinct columns, and tiles of them filled up.
