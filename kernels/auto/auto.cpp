@@ -34,7 +34,8 @@ class ChosenPlan final : public Plan {
     chosen_.bound.plan->launch(b, c, stream);
   }
   PlanReport report() const override {
-    PlanReport report = report_of(*chosen_.bound.plan, chosen_.pick, &chosen_.why);
+    PlanReport report =
+        report_of(*chosen_.bound.plan, chosen_.pick, chosen_.why ? &*chosen_.why : nullptr);
     report.device_bytes += copied_bytes_;
     return report;
   }
@@ -58,10 +59,17 @@ const auto kBudgetMs =
 
 bool starts_at_once(const Options& options) { return !kCalls(options) && !kTune(options); }
 
+// Whether so few calls follow that they take less time than choosing.
+bool looks_at_nothing(const Options& options, const Start& start, const SparseOperand& a) {
+  const std::int64_t calls = kCalls(options).value_or(0);
+  return calls > 0 && !kTune(options) &&
+         static_cast<double>(calls) * start.candidate.estimate.us < looks_after_us(a);
+}
+
 class AutoPrepared final : public Prepared {
  public:
   AutoPrepared(const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
-      : device_(device), starts_at_once_(starts_at_once(options)) {
+      : options_(options), device_(device), starts_at_once_(starts_at_once(options)) {
     SparseOperand operand = a;
     if (starts_at_once_ && a.on_device == nullptr) {
       resident_.emplace(a, device, stages);
@@ -75,14 +83,22 @@ class AutoPrepared final : public Prepared {
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const std::size_t copied_bytes = resident_ ? resident_->copied_bytes() : 0;
-    if (starts_at_once_)
-      if (auto start = start_of(chooser_->a(), shape, device_.info()))
-        return std::make_unique<StartingPlan>(*chooser_, *std::move(start), shape, copied_bytes,
-                                              stages);
+    auto start = start_of(chooser_->a(), shape, device_.info());
+    if (start && starts_at_once_)
+      return std::make_unique<StartingPlan>(*chooser_, *std::move(start), shape, copied_bytes,
+                                            stages);
+    if (start && looks_at_nothing(options_, *start, chooser_->a())) {
+      Chosen chosen;
+      chosen.bound = chooser_->prepared().bind(start->choice, shape, stages);
+      chosen.pick.kernel = start->choice.spec.to_string();
+      chosen.pick.why = "so few calls take less time than choosing";
+      return std::make_unique<ChosenPlan>(std::move(chosen), copied_bytes);
+    }
     return std::make_unique<ChosenPlan>(chooser_->choose(shape, stages), copied_bytes);
   }
 
  private:
+  Options options_;
   Device& device_;
   bool starts_at_once_;
   std::optional<ResidentCsr> resident_;  // before what is prepared from it

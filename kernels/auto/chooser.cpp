@@ -59,7 +59,7 @@ std::pair<Choice, std::vector<Candidate>> Chooser::worth_running(Why& why, const
 Chosen Chooser::choose(const Shape& shape, StageTimer& stages) {
   Chosen out;
   out.why = ranked(shape, rates_of(device_), stages);
-  const auto [best, candidates] = worth_running(out.why, shape, stages);
+  const auto [best, candidates] = worth_running(*out.why, shape, stages);
   out.pick.kernel = best.spec.to_string();
   out.bound = limits_.most < 2 || candidates.size() == 1
                   ? prepared_.bind(best, shape, stages)

@@ -20,7 +20,7 @@ namespace spmmbench {
 struct Chosen {
   BoundPlan bound;
   Pick pick;
-  Why why;
+  std::optional<Why> why;  // none where nothing was compared
 };
 
 // What a plan says that runs `plan`; `why` is null where nothing was compared.

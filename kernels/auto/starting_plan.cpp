@@ -58,6 +58,14 @@ std::optional<Start> start_of(const SparseOperand& a, const Shape& shape,
   return std::nullopt;
 }
 
+double looks_after_us(const SparseOperand& a) {
+  // Choosing takes 0.02 to 0.2 ms on samples of A on the host (docs/kernels/auto.md), 0.15 to 0.3
+  // ms where A is counted on the device, for which the host waits
+  // (docs/decisions/selection-trials.md).
+  constexpr double kOnHost = 100, kOnDevice = 400;
+  return a.a.is_lazy() ? kOnDevice : kOnHost;
+}
+
 StartingPlan::StartingPlan(Chooser& chooser, Start start, const Shape& shape,
                            std::size_t copied_bytes, StageTimer& stages)
     : chooser_(chooser),
@@ -81,11 +89,10 @@ void StartingPlan::launch(const DenseView& b, const DenseView& c, Stream stream)
 }
 
 void StartingPlan::prepare_more() {
-  // Choosing reads samples of A on the host, which takes 0.02 to 0.2 ms (docs/kernels/auto.md).
-  constexpr double kChoosingUs = 100;
   due_ *= 2;
   if (!settling_) {
-    if (static_cast<double>(launches_) * start_.candidate.estimate.us < kChoosingUs) return;
+    const double products_us = static_cast<double>(launches_) * start_.candidate.estimate.us;
+    if (products_us < looks_after_us(chooser_.a())) return;
     rank();
   }
   for (;;) {

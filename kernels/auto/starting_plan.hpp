@@ -21,6 +21,9 @@ struct Start {
 // Ours before a vendor's. Empty where none supports the problem.
 std::optional<Start> start_of(const SparseOperand& a, const Shape& shape, const DeviceInfo& device);
 
+// How long, in microseconds, products take at least before `auto` looks at A.
+double looks_after_us(const SparseOperand& a);
+
 class StartingPlan final : public Plan {
  public:
   // `chooser`, whose A lies on the device, outlives this. `copied_bytes`: of A, for it.

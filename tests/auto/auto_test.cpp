@@ -299,6 +299,16 @@ TEST_F(AutoKernel, MeasuresClosePredictionsByDefault) {
   EXPECT_FALSE(measured("calls=100")) << "no trial pays";
 }
 
+TEST_F(AutoKernel, CallsThatTakeLessTimeThanChoosingRunWhatNeedsNoPreparation) {
+  const auto chosen = [&](const std::string& options) {
+    const auto plan = prepare(options)->bind({.n = 128}, stages_);
+    return std::pair{pick(*plan).kernel, plan->report().metrics.contains("feature_rows")};
+  };
+  EXPECT_EQ(chosen("calls=1"), std::pair(std::string("csr_merge"), false));
+  EXPECT_TRUE(chosen("calls=1&tune=2").second) << "it is told to measure";
+  EXPECT_TRUE(chosen("calls=1000").second);
+}
+
 TEST_F(AutoKernel, WhereTheBestTakesFarLongerThanPredictedMoreAreMeasured) {
   const std::string best = pick(*prepare("tune=1")->bind({.n = 128}, stages_)).kernel;
   script.us = {{best, 1e-3}};
