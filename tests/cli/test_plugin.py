@@ -314,8 +314,7 @@ class Faults(Plugins):
         wrong = {"beyond": "wrote outside of C", "before": "wrote outside of C", "no_launch": "nan, expected",
                  "crash_in_launch": "ended by signal 11", "throws": "threw a C++ exception: thrown on purpose",
                  "exits": "exit 0", "fails": "failed on purpose", "leaks": "bytes more after each: what does not",
-                 "no_scale": "C(0, 0) is ", "stale": "second launch, with another B: C(",
-                 "scales_alone": "launch_scaled: C(",
+                 "no_scale": "C(0, 0) is ", "stale": "second launch, with another B: C(", "scales_alone": "launch_scaled: C(",
                  "copies_untold": "device_bytes: the report says that 1000 bytes are held, and ",
                  "claims_much": "device_bytes: the report says that 100000000 bytes are held, and "}
         result = self.spmmbench("check-plugin", *(f"{flags()}:{name}" for name in (*right, *wrong)))
@@ -323,8 +322,7 @@ class Faults(Plugins):
         for name in right:
             self.assertRegex(result.stdout, rf"ok +flags:{name}: \d+ cases passed", name)
         for name, words in wrong.items():
-            told = result.stdout.split(f"FAILED  flags:{name}:")[1].split("FAILED")[0]
-            self.assertIn(words, told)
+            self.assertIn(words, result.stdout.split(f"FAILED  flags:{name}:")[1].split("FAILED")[0])
         self.assert_one_line(self.spmmbench("check-plugin", f"{flags()}:none"), 1, "no kernel matches")
 
     def test_a_kernel_is_made_of_functions_in_cpp(self):
@@ -335,9 +333,9 @@ class Faults(Plugins):
         row = self.rows(library)["functions:by_functions"]
         self.assertEqual((row["status"], row["issued_flops"]), ("ok", 1))
         self.assertIn("copy", row["stages_ms"])
-        self.assertEqual(self.rows(library, "--alpha", 2, "--beta", 0.5)["functions:scaled"]["status"], "ok")
         batch = self.rows(library, "--batch", 3)
-        self.assertEqual(batch["functions:by_functions"]["status"], "ok")
+        for name, rows in (("scaled", self.rows(library, "--alpha", 2, "--beta", 0.5)), ("by_functions", batch)):
+            self.assertEqual(rows[f"functions:{name}"]["status"], "ok")
         self.assert_reason(batch["functions:scaled"], "skipped", "each B and C at a multiple of 256 bytes")
         self.assert_reason(self.rows(library, n=7, expected=4)["functions:by_functions"], "skipped", "not like 7 columns")
         self.assert_reason(self.rows(library, n=9, expected=4)["functions:by_functions"], "failed", "9 columns are too many")

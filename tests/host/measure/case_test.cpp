@@ -154,7 +154,10 @@ class PlantedKernel final : public Kernel {
 class RunCase : public ::testing::Test {
  protected:
   bool run(Fault fault, std::int64_t n = 6, ReferenceChecker* other_reference = nullptr) {
-    const PlantedKernel kernel(fault);
+    return run(PlantedKernel(fault), n, other_reference);
+  }
+  bool run(const PlantedKernel& kernel, std::int64_t n = 6,
+           ReferenceChecker* other_reference = nullptr) {
     PreparedA prepared;
     return run(kernel, prepared, n, other_reference);
   }
@@ -227,8 +230,7 @@ TEST_F(RunCase, AIsPreparedOnceForEveryNAndEachRowTellsTheWhole) {
 
 TEST_F(RunCase, OfAShortPreparationTheFastestOfSeveralCounts) {
   const PlantedKernel uneven(Fault::none, std::chrono::milliseconds(35));
-  PreparedA prepared;
-  EXPECT_TRUE(run(uneven, prepared, 6));
+  EXPECT_TRUE(run(uneven));
   EXPECT_LT(row_.stages_ms.at("build"), 35);
   EXPECT_EQ(uneven.prepared(), kShortPreparations);
 }
@@ -246,8 +248,7 @@ TEST_F(RunCase, APartForOneNThatMayHaveBeenHeldUpIsMadeAgain) {
 
 TEST_F(RunCase, ALongPreparationIsMadeOnce) {
   const PlantedKernel slow(Fault::none, std::chrono::milliseconds(60));
-  PreparedA prepared;
-  EXPECT_TRUE(run(slow, prepared, 6));
+  EXPECT_TRUE(run(slow));
   EXPECT_GE(row_.stages_ms.at("build"), kShortPreparationMs);
   EXPECT_EQ(slow.prepared(), 1);
 }
@@ -283,16 +284,14 @@ TEST_F(RunCase, TheLargestErrorOfAllLaunchesIsReported) {
 
 TEST_F(RunCase, APreparationThatMeasuresIsMadeAsOftenAsOthers) {
   const PlantedKernel kernel(Fault::picks, std::chrono::milliseconds(35));
-  PreparedA prepared;
-  EXPECT_TRUE(run(kernel, prepared, 6));
+  EXPECT_TRUE(run(kernel));
   EXPECT_LT(row_.stages_ms.at("build"), 35);
   EXPECT_EQ(kernel.prepared(), kShortPreparations);
 }
 
 TEST_F(RunCase, APreparationThatTakesWhatTheOneBeforeKeptDoesNotCount) {
   const PlantedKernel kernel(Fault::picks_what_it_kept, std::chrono::milliseconds(35));
-  PreparedA prepared;
-  EXPECT_TRUE(run(kernel, prepared, 6));
+  EXPECT_TRUE(run(kernel));
   EXPECT_GE(row_.stages_ms.at("build"), 35);
   EXPECT_EQ(kernel.prepared(), 2);
 }
