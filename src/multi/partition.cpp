@@ -34,6 +34,22 @@ Range within(const std::vector<std::int32_t>& rows, const Range& range) {
   return {first - rows.begin(), last - rows.begin()};
 }
 
+// Of the rows of B that are not `own`.
+std::int64_t count_reads(const CsrMatrix& a, const Range& rows, const Range& own) {
+  std::vector<std::int64_t> last_read(a.cols, -1);  // by which rows of A, counted in blocks
+  std::int64_t reads = 0;
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const std::int64_t block = (row - rows.begin) / kRowsReadTogether;
+    for (std::int64_t at = a.row_ptr[row]; at < a.row_ptr[row + 1]; ++at) {
+      const std::int32_t column = a.col_idx[at];
+      if (own.has(column) || last_read[column] == block) continue;
+      last_read[column] = block;
+      ++reads;
+    }
+  }
+  return reads;
+}
+
 }  // namespace
 
 std::string_view to_string(Split split) {
@@ -117,7 +133,7 @@ RowParts split_rows(const CsrMatrix& a, const std::vector<Range>& rows) {
   split.a = rows;
   split.b = a.rows == a.cols ? split.a : equal_ranges(a.cols, parts);
   split.needed.resize(parts);
-  split.references.resize(parts);
+  split.reads_in_place.resize(parts);
   split.inner.resize(parts);
   for (int part = 0; part < parts; ++part) {
     const std::vector<bool> referenced = referenced_by(a, split.a[part]);
@@ -125,9 +141,7 @@ RowParts split_rows(const CsrMatrix& a, const std::vector<Range>& rows) {
     for (std::int64_t row = 0; row < a.cols; ++row)
       if (referenced[row] && !own.has(row))
         split.needed[part].push_back(static_cast<std::int32_t>(row));
-    split.references[part] = std::count_if(a.col_idx.begin() + a.row_ptr[rows[part].begin],
-                                           a.col_idx.begin() + a.row_ptr[rows[part].end],
-                                           [&](std::int32_t column) { return !own.has(column); });
+    split.reads_in_place[part] = count_reads(a, rows[part], own);
     while (split.inner[part] < rows[part].size() &&
            is_inner(a, rows[part].begin + split.inner[part], own))
       ++split.inner[part];

@@ -45,14 +45,18 @@ std::vector<Range> equal_ranges(std::int64_t count, int parts);
 inline constexpr std::int64_t kRowInNonzeros = 4;
 std::vector<Range> balanced_rows(const CsrMatrix& a, int parts);
 
+// A window of async_wcsr; csr_row_split finds about as many of the rows of a CTA in its L1 cache.
+inline constexpr std::int64_t kRowsReadTogether = 16;
+
 // A, B and C by rows. A part's rows of B have the numbers of its rows of A where A is square, so
 // that the C of one product is the B of the next; else there are equally many in each part.
 struct RowParts {
   std::vector<Range> a, b;
   // By part: the rows of B that its rows of A refer to and that other parts have, ascending.
   std::vector<std::vector<std::int32_t>> needed;
-  // By part: how many of its nonzeros refer to those.
-  std::vector<std::int64_t> references;
+  // By part: how many rows its kernel reads of those where they lie: each once for every
+  // kRowsReadTogether rows of A that refer to it.
+  std::vector<std::int64_t> reads_in_place;
   // By part: how many of its first rows of A refer to its own rows of B alone.
   std::vector<std::int64_t> inner;
 

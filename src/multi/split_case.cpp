@@ -166,10 +166,10 @@ double SplitA::received_share() const {
       of_others == 0 ? 0.0 : static_cast<double>(received) / static_cast<double>(of_others));
 }
 
-// What reads rows in place reads one for each nonzero that refers to it.
-double SplitA::references_of_a_row() const {
-  const auto rows = static_cast<double>(std::max<std::size_t>(1, rows_->needed[row_part_].size()));
-  return std::max(1.0, team_.most(static_cast<double>(rows_->references[row_part_]) / rows));
+double SplitA::reads_of_a_row() const {
+  const double rows = team_.most(static_cast<double>(rows_->needed[row_part_].size()));
+  const double reads = team_.most(static_cast<double>(rows_->reads_in_place[row_part_]));
+  return rows > 0 ? reads / rows : 1;
 }
 
 // The least of all parts, by the weights that rows are divided by.
@@ -250,7 +250,7 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
     transfer_us += 2 * split.sent_bytes / device.copy_bytes_per_second() * 1e6;
   const Gathering gathering = {
       .us = transfer_us, .inner_share = gather_.way == Way::needed_rows ? inner_share() : 0.0};
-  split.pays_from_us = peer ? pays_from_us_in_place(meet_us, link_us * references_of_a_row(), ranks)
+  split.pays_from_us = peer ? pays_from_us_in_place(meet_us, link_us * reads_of_a_row(), ranks)
                             : pays_from_us(gathering, ranks);
   if (split.one_gpu_us) split.should_pay = *split.one_gpu_us > split.pays_from_us;
 

@@ -39,7 +39,8 @@ class SplitA {
   std::unique_ptr<LocalProduct> make_part(const Request& request);
   double received_share() const;
   double inner_share() const;
-  double references_of_a_row() const;
+  // In place, of each that the part with the most needs.
+  double reads_of_a_row() const;
   void run_together(const Request& request, LocalProduct& part, ResultRow& row);
   // The part's product in two, where that is faster; else null. For all ranks the same.
   std::unique_ptr<PartProduct> overlap(const Request& request, const CaseInput& input,

@@ -194,6 +194,16 @@ TEST(Partition, APartReadsRowsOfOthersWhereTheyLie) {
   EXPECT_EQ(gather.rows_sent(), 0);
 }
 
+TEST(Partition, NeighbouringRowsReadARowOfAnotherPartOnce) {
+  std::vector<std::vector<std::int32_t>> rows(3 * kRowsReadTogether);
+  for (std::int64_t row = 0; row < kRowsReadTogether; ++row) rows[row] = {0, 40};
+  rows[kRowsReadTogether] = {40, 41};
+  const CsrMatrix a = from_rows(static_cast<std::int64_t>(rows.size()), rows);
+  const RowParts parts =
+      split_rows(a, {{0, 2 * kRowsReadTogether}, {2 * kRowsReadTogether, a.rows}});
+  EXPECT_EQ(parts.reads_in_place, (std::vector<std::int64_t>{3, 0}));
+}
+
 TEST(Partition, ASplitIsReadFromItsName) {
   EXPECT_EQ(parse_split("rows_needed"), Split::rows_needed);
   EXPECT_THROW(parse_split("row"), Error);
