@@ -58,6 +58,22 @@ class Stages:
         return self._ms
 
 
+def made(kernel, name, *arguments):
+    """The handle of what a function of a kernel makes, and {stage: milliseconds}; the last argument
+    is RECEIVER, or None where nobody is told."""
+    handle, stages = ctypes.c_void_p(), None
+    function = getattr(kernel, name)
+    if arguments[-1] is None:
+        kernel.library.check(function(*arguments, handle))
+    else:
+        stages = Stages(kernel)
+        stages.of(function, *arguments, handle)
+    if not handle.value:
+        what = "prepared A" if name == "prepare" else "plan"
+        raise Error(f"{kernel.name}: {name}: gave no {what}")
+    return handle.value, stages.checked() if stages else {}
+
+
 _to_free = {}  # by the identity of weak references: themselves
 
 

@@ -6,11 +6,12 @@ import threading
 
 from . import _abi as abi
 from . import _arrays, _choice, _cuda, _dense, _fp8, _report
-from ._calls import RECEIVER, Held, Stages, free_with
-from .errors import Error, InvalidArgument
+from ._calls import RECEIVER, Held, Stages, free_with, made
+from .errors import InvalidArgument
 
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
 LINE_BYTES = 128  # what it holds together
+_MOST_FORMS = 64  # that are kept, of some 2 KB each
 
 
 class Plan(Held):
@@ -28,42 +29,54 @@ class Plan(Held):
     """
 
     def __init__(self, prepared, n, layout="row", c_type=None):
+        usual = type(n) is int and layout == "row" and c_type is None
+        form = prepared._forms.get(n) if usual else None
+        if form is None:
+            form = self._form(prepared, n, layout, c_type)
+            if usual and len(prepared._forms) < _MOST_FORMS:
+                prepared._forms[n] = form
+        vars(self).update(form)
         kernel = prepared._kernel
-        n = _choice.columns(n)
-        _choice.check_n(kernel, prepared.shape[1], n)
+        _choice.check_n(kernel, prepared.shape[1], self.n)
         self.prepared = prepared
-        self.n = n
-        self.layout = _choice.one_of(layout, kernel.layouts, "layout", kernel.name)
-        self.b_type = abi.ELEMENT_OF[prepared.precision]
-        usual = "fp32" if self.b_type == "fp8_e4m3" else self.b_type
-        self.c_type = _choice.one_of(c_type or usual, kernel.c_types, "c_type", kernel.name)
-        self.data_alignment = max(kernel.struct.data_alignment, 1)
-        self.pitch_alignment = max(kernel.struct.pitch_alignment, 1)
-        if n == 1 and layout == "col":
-            self.pitch_alignment = 1
-        self.device = prepared.device
-        self.tensor_core_sums = kernel.tensor_core_sums and prepared.precision not in ("fp32", "fp64")
-        self.shape = (prepared.shape[0], n)  # of C
-        stages = Stages(kernel)
-        asked = abi.Shape(n, abi.LAYOUTS[layout], abi.ELEMENTS[self.c_type])
-        handle = ctypes.c_void_p()
+        self.shape = (prepared.shape[0], self.n)  # of C
         self._check_device()
-        self._library = kernel.library
-        stages.of(kernel.bind, prepared._handle, asked, prepared._receiver, handle)
-        if not handle.value:
-            raise Error(f"{kernel.name}: bind: gave no plan")
-        self._launch = kernel.launch
-        self._handle = handle.value
+        arguments = prepared._handle, self._asked, prepared._receiver
+        self._handle, self.stages_ms = made(kernel, "bind", *arguments)
+        free_with(self, _destroy_plan, kernel, self._handle, prepared)
         self._lock = threading.Lock()  # of what a call changes: the members below, the workspace
         self._checked = {}  # shape, strides, type and device of the last B and the last C
         self._extents = {}  # bytes from the first to the last element of each
         self._gaps = {}  # bytes behind that which a kernel may touch
-        self._b = self._dense(prepared.shape[1], self.b_type)
-        self._c = self._dense(prepared.shape[0], self.c_type)
-        self._ld_of_c = self._pitch(n if layout == "row" else prepared.shape[0], self.c_type)
+        self._b, self._c = self._b_like.copy(), self._c_like.copy()
+        self._c.rows, self._b.rows = prepared.shape
+        self._ld_of_c = self._pitch(self.n if layout == "row" else prepared.shape[0], self.c_type)
         self._b_at, self._c_at = ctypes.addressof(self._b), ctypes.addressof(self._c)
-        free_with(self, _destroy_plan, kernel, self._handle, prepared)
-        self.stages_ms = stages.checked()
+
+    @staticmethod
+    def _form(prepared, n, layout, c_type):
+        """The members of a plan that do not depend on A."""
+        kernel, n, b_type = prepared._kernel, _choice.columns(n), abi.ELEMENT_OF[prepared.precision]
+        usual = "fp32" if b_type == "fp8_e4m3" else b_type
+        _choice.check_n(kernel, prepared.shape[1], n)
+        layout = _choice.one_of(layout, kernel.layouts, "layout", kernel.name)
+        c_type = _choice.one_of(c_type or usual, kernel.c_types, "c_type", kernel.name)
+        of_kernel = max(kernel.struct.pitch_alignment, 1)
+        return {
+            "n": n,
+            "layout": layout,
+            "b_type": b_type,
+            "c_type": c_type,
+            "data_alignment": max(kernel.struct.data_alignment, 1),
+            "pitch_alignment": 1 if n == 1 and layout == "col" else of_kernel,
+            "device": prepared.device,
+            "tensor_core_sums": kernel.tensor_core_sums and prepared.precision not in ("fp32", "fp64"),
+            "_b_like": abi.Dense(None, 0, n, 0, abi.LAYOUTS[layout], abi.ELEMENTS[b_type]),
+            "_c_like": abi.Dense(None, 0, n, 0, abi.LAYOUTS[layout], abi.ELEMENTS[c_type]),
+            "_asked": abi.Shape(n, abi.LAYOUTS[layout], abi.ELEMENTS[c_type]),
+            "_library": kernel.library,
+            "_launch": kernel.launch,
+        }
 
     def __matmul__(self, b):
         return self(b)
@@ -174,9 +187,6 @@ class Plan(Held):
 
     def __repr__(self):
         return f"<plan n={self.n} {self.layout} {self.c_type} of {self.prepared!r}>"
-
-    def _dense(self, rows, kind):
-        return abi.Dense(None, rows, self.n, 0, abi.LAYOUTS[self.layout], abi.ELEMENTS[kind])
 
     def _pitch(self, length, kind, gathered=False):
         """Elements from one line of `length` to the next. `gathered`: as `empty_b` makes them."""

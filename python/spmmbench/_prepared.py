@@ -6,9 +6,9 @@ import numpy as np
 
 from . import _abi as abi
 from . import _arrays, _choice, _cuda, _dense, _library, _sparse
-from ._calls import RECEIVER, Held, Stages, free_with
+from ._calls import RECEIVER, Held, free_with, made
 from ._plan import Plan
-from .errors import Error, Unsupported
+from .errors import Unsupported
 
 
 class Prepared(Held):
@@ -54,7 +54,12 @@ class Prepared(Held):
         a = a.fitted(chosen, self.precision)
         if chosen.flags & abi.KEEPS_A:
             self._kept = a
-        self._options, self._transposed, self._checked = given, transposed, checked
+        self._transposed, self._checked = transposed, checked
+        # Without A. Copies have the address of the options, which this keeps.
+        self._asked = abi.Problem(
+            None, _sparse.options_array(given), abi.PRECISIONS[self.precision], 0
+        )
+        self._forms = {}  # of plans for X of so many columns: what they share
         self._prepare(a)
 
     def turned(self, a):
@@ -63,11 +68,24 @@ class Prepared(Held):
             raise Unsupported(_transposes_nothing(self._kernel.library))
         if self.device == "cpu":
             a = a.on_host()
+        return self.alike(a.fitted(self._kernel, self.precision), not self._transposed)
+
+    def alike(self, a, transposed):
+        """Another A, prepared in the same way. a: a Csr as the kernel takes it, on this device."""
         other = Prepared.__new__(Prepared)
         vars(other).update(vars(self))
-        other._transposed = not self._transposed
-        other.shape = self.shape[::-1]
-        other._prepare(a.fitted(self._kernel, self.precision))
+        other._transposed = transposed
+        other.shape, other.nnz = a.shape[::-1] if transposed else a.shape, a.nnz
+        other._prepare(a)
+        return other
+
+    def way(self, a):
+        """What `alike` needs of this, without A; None where another A of the types of `a`, which
+        this was prepared from, may need more."""
+        if not self._kernel.library.own or a.fitted(self._kernel, self.precision) is not a:
+            return None
+        other = Prepared.__new__(Prepared)
+        vars(other).update(vars(self), _handle=None, stages_ms={})
         return other
 
     def _prepare(self, a):
@@ -78,20 +96,12 @@ class Prepared(Held):
             else:
                 _cuda.synchronize()
         self._receiver = RECEIVER if waits else None
-        flags = (abi.TRANSPOSED if self._transposed else 0) | (0 if waits else abi.UNCHECKED)
-        problem = abi.Problem(
-            ctypes.pointer(a.struct),
-            _sparse.options_array(self._options),
-            abi.PRECISIONS[self.precision],
-            flags,
-        )
-        stages, handle = Stages(kernel), ctypes.c_void_p()
-        stages.of(kernel.prepare, kernel.pointer, problem, self._receiver, handle)
-        if not handle.value:
-            raise Error(f"{kernel.name}: prepare: gave no prepared A")
-        self._handle = handle.value
+        problem = self._asked.copy()
+        problem.a = ctypes.pointer(a.struct)
+        problem.flags = (abi.TRANSPOSED if self._transposed else 0) | (0 if waits else abi.UNCHECKED)
+        arguments = kernel.pointer, problem, self._receiver
+        self._handle, self.stages_ms = made(kernel, "prepare", *arguments)
         free_with(self, kernel.destroy_prepared, self._handle)
-        self.stages_ms = stages.checked()
 
     def plan(self, n, layout="row", c_type=None):
         """A Plan for B of K x n and C of M x n.

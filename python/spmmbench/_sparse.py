@@ -14,6 +14,7 @@ from . import _arrays, _dense, _fp8
 from .errors import InvalidArgument
 
 _PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for all others: scipy makes float64 where nobody asked for it
+_NO_CSR = abi.Csr()
 
 
 @dataclasses.dataclass
@@ -112,20 +113,17 @@ class Csr:
 
     @functools.cached_property
     def struct(self):
-        return abi.Csr(
-            *self.shape,
-            self.nnz,
-            _arrays.address_of(self.row_ptr),
-            _arrays.address_of(self.col_idx),
-            _arrays.address_of(self.values),
-            None,
-            abi.HOST if self.device == "cpu" else abi.CUDA,
-            _arrays.INDEX_TYPES[_arrays.dtype_of(self.row_ptr)],
-            _arrays.INDEX_TYPES[_arrays.dtype_of(self.col_idx)],
-            _arrays.value_type_of(self.values),
-            None,
-            self.scale or 0.0,
-        )
+        out = _NO_CSR.copy()
+        out.rows, out.cols = self.shape
+        out.nnz = self.nnz
+        for name in ("row_ptr", "col_idx", "values"):
+            setattr(out, name, _arrays.address_of(getattr(self, name)))
+        out.memory = abi.HOST if self.device == "cpu" else abi.CUDA
+        out.row_ptr_type = _arrays.INDEX_TYPES[_arrays.dtype_of(self.row_ptr)]
+        out.col_idx_type = _arrays.INDEX_TYPES[_arrays.dtype_of(self.col_idx)]
+        out.value_type = _arrays.value_type_of(self.values)
+        out.scale = self.scale or 0.0
+        return out
 
     def to_scipy(self, dtype=np.float64):
         """A copy on the host, with values of `dtype`."""
@@ -254,6 +252,8 @@ def csr_of(a):
     if _dense.is_torch(a):
         return _of_torch(a)
     if isinstance(a, tuple) and len(a) == 4:
+        if (plain := _of_plain_tensors(*a)) is not None:
+            return plain
         return _checked(_shape(a[3]), *(_arrays.array_of(x) for x in a[:3]))
     if hasattr(a, "tocsr"):  # scipy.sparse and cupyx.scipy.sparse
         return _of_scipy(a)
@@ -261,6 +261,31 @@ def csr_of(a):
         f"A is a {type(a).__name__}; a sparse matrix of scipy or CuPy, a sparse torch tensor or a "
         "tuple (row_ptr, col_idx, values, (rows, cols)) is wanted"
     )
+
+
+def _of_plain_tensors(row_ptr, col_idx, values, shape):
+    """A Csr of torch tensors that a library reads as they are; None where anything is unusual. Little code,
+    since an A that is new in each step runs it from memory."""
+    torch = _dense.loaded("torch")
+    if torch is None or not type(row_ptr) is type(col_idx) is type(values) is torch.Tensor:
+        return None
+    rows, cols = shape if type(shape) is tuple and len(shape) == 2 else (None, None)
+    place, nnz = values.get_device(), values.numel()
+    if (
+        type(rows) is int
+        and type(cols) is int
+        and rows >= 0 <= cols
+        and row_ptr.numel() == rows + 1
+        and col_idx.numel() == nnz
+        and row_ptr.get_device() == col_idx.get_device() == place >= 0
+        and _arrays.dtype_of(row_ptr) in _arrays.INDEX_TYPES
+        and _arrays.dtype_of(col_idx) in _arrays.INDEX_TYPES
+        and _arrays.dtype_of(values) in _arrays.VALUE_TYPES
+        and not values.is_neg()
+        and all(x.dim() == 1 and x.is_contiguous() for x in (row_ptr, col_idx, values))
+    ):
+        return Csr(shape, row_ptr, col_idx, values, place)
+    return None
 
 
 def _of_scipy(a):

@@ -134,12 +134,30 @@ class _PlainProduct:
         return out
 
 
+_ways = {}  # in which A that nobody checks were prepared, by what they have in common
+
+
+def _prepared(a, asked, turned, checked):
+    """A, or A^T. Where nobody checks A, what does not depend on its arrays and sizes is found out once."""
+    kernel, precision, options, device, library = asked
+    usual = options is None and type(kernel) is str and not checked
+    if not usual or a.device == "cpu" or not torch.is_tensor(a.values):
+        return Prepared(a, *asked, turned, checked)
+    known = (kernel, precision, device, library, a.device, a.values.dtype)
+    way = _ways.get(known)
+    if way is not None and way.device == _current_device():
+        return way.alike(a, turned)
+    prepared = Prepared(a, *asked, turned, checked)
+    _ways[known] = prepared.way(a)
+    return prepared
+
+
 class _Matrix:
     """What is prepared of A, or of A^T where `turned`, and its plans. No module, since making one takes
     as long as half of what else Python does for a new A."""
 
     def __init__(self, a, asked, turned, checked, prepared=None):
-        self.prepared = prepared or Prepared(a, *asked, turned, checked)
+        self.prepared = prepared or _prepared(a, asked, turned, checked)
         self.shape = self.prepared.shape
         self.own_values = True  # those of A are in force
         self.module = None  # a weak reference to its SparseMatrix
