@@ -255,6 +255,18 @@ class Products(unittest.TestCase):
             pitched[:] = b
             self.assertProduct(plan @ pitched, a, b)
 
+    def test_plans_of_one_n_differ_in_layout_and_type_of_c(self):
+        a, b = matrix(), dense(50, 8, np.float16)
+        prepared = spmmbench.prepare(a, precision="fp16", device="cpu")
+        for _ in range(2):
+            for layout, c_type in (("row", None), ("col", None), ("row", "fp32"), ("row", None)):
+                plan = prepared.plan(8, layout, c_type)
+                self.assertEqual((plan.layout, plan.c_type), (layout, c_type or "fp16"))
+                c = plan @ (b if layout == "row" else np.asfortranarray(b))
+                self.assertEqual(c.dtype, np.float32 if c_type else np.float16)
+                self.assertProduct(c, a, b, 1e-2)
+        self.assertEqual([prepared.plan(n).n for n in (8, np.int64(9), 8)], [8, 9, 8])
+
     def test_an_array_whose_rows_are_not_aligned_is_refused_and_empty_b_makes_one_that_is(self):
         plan = cpu_plan(matrix(), 7, precision="fp16")
         plan.pitch_alignment = 16  # of kernels for GPUs; the CPU's take any

@@ -82,6 +82,42 @@ class OnTheGpu(Close):
                     self.assertClose(y, dense @ x.detach().cpu().double())
                     self.assertClose(x.grad, dense.T @ gradient.cpu().double())
 
+    def test_matrices_that_nobody_checks_may_differ_in_everything(self):
+        for turn in range(2):  # the second time all is known of each
+            for kind, index, kernel, transposed in (
+                (torch.float32, torch.int32, "auto", False),
+                (torch.float16, torch.int32, "auto", False),
+                (torch.float16, torch.int64, "csr_merge", True),
+                (torch.float64, torch.int32, "auto?calls=2", False),
+                (torch.bfloat16, torch.int64, "csr_merge", False),
+            ):
+                a = sp.random(260 + 8 * turn, 220, 0.05, "csr", np.float32, random_state=turn)
+                parts = [torch.as_tensor(x, device="cuda") for x in (a.indptr, a.indices, a.data)]
+                given = (*(x.to(index) for x in parts[:2]), parts[2].to(kind), a.shape)
+                sparse = SparseMatrix(given, kernel, transposed=transposed, checked=False)
+                dense = torch.as_tensor(a.toarray()).to(kind).double()
+                dense = dense.T if transposed else dense
+                name = "fp16" if kind is torch.float16 else "bf16" if kind is torch.bfloat16 else "fp32"
+                with self.subTest(f"{turn} {kind} {index} {kernel}"):
+                    self.assertEqual(sparse.prepared.precision, name)
+                    self.assertEqual((sparse.shape, sparse.prepared.nnz), (tuple(dense.shape), a.nnz))
+                    to = torch.float32 if name == "fp32" else kind
+                    for n in (8, 64, 8):
+                        x = torch.randn(dense.shape[1], n, device="cuda", dtype=to, requires_grad=True)
+                        y = sparse @ x
+                        y.backward(y.detach())
+                        tolerance = {"fp32": 1e-4, "fp16": 2e-2, "bf16": 2e-1}[name]
+                        self.assertClose(y, dense @ x.detach().cpu().double(), tolerance)
+                        self.assertClose(x.grad, dense.T @ y.detach().cpu().double(), tolerance)
+            for given, kernel, words in (
+                ((parts[0][:-1], *parts[1:], a.shape), "auto", "row pointers"),
+                ((*parts[:2], parts[2][:-1], a.shape), "auto", "values"),
+                ((*parts[:2], parts[2], a.shape), "no_such", "no kernel"),
+                ((*parts[:2], parts[2].cpu(), a.shape), "auto", "several devices"),
+            ):
+                with self.assertRaisesRegex(spmmbench.InvalidArgument, words):
+                    SparseMatrix(given, kernel, checked=False)
+
     def test_a_first_call_of_what_nobody_has_waited_for_is_not_captured(self):
         sparse = SparseMatrix(tensor(matrix(), "cuda"), "csr_merge", checked=False)
         x = torch.randn(200, 32, device="cuda")
