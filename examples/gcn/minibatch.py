@@ -12,7 +12,8 @@ and Adam are fp32, and with fp16 the products take and give fp16.
 For each backend: a step of training as Python launches it, without sampling; and its sparse products
 alone, each layer's forward and backward, with all that the backend prepares for a matrix that it has
 not seen. Sampling is timed by itself. torch.sparse and PyTorch Geometric are tried in several forms;
-the one whose products are fastest counts.
+the one whose products are fastest counts. Backward passes run on the calling thread with every backend:
+handing one to PyTorch's own thread may take longer than its products.
 """
 
 import itertools
@@ -138,7 +139,8 @@ def parse():
 def main():
     args = parse()
     start, rows = time.perf_counter(), []
-    told = {"fanouts": args.fanouts, "steps": args.steps}
+    torch.autograd.set_multithreading_enabled(False)
+    told = {"fanouts": args.fanouts, "steps": args.steps, "backward": "on the calling thread"}
     document = {"context": {**context(args, len(args.fanouts)), **told}, "rows": rows}
     for source in args.graphs:
         name, adjacency = graphs.load(source, args.spmmbench, args.downloads)

@@ -19,7 +19,7 @@ sys.path.insert(0, str(EXAMPLE))
 
 
 def python(*arguments):
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-W", "ignore", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
