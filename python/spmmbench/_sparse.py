@@ -274,7 +274,7 @@ def _of_plain_tensors(row_ptr, col_idx, values, shape):
     if (
         type(rows) is int
         and type(cols) is int
-        and rows >= 0 <= cols
+        and rows >= 0 <= cols < 2**63
         and row_ptr.numel() == rows + 1
         and col_idx.numel() == nnz
         and row_ptr.get_device() == col_idx.get_device() == place >= 0

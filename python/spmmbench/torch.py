@@ -140,8 +140,8 @@ _ways = {}  # in which A that nobody checks were prepared, by what they have in 
 def _prepared(a, asked, turned, checked):
     """A, or A^T. Where nobody checks A, what does not depend on its arrays and sizes is found out once."""
     kernel, precision, options, device, library = asked
-    usual = options is None and type(kernel) is str and not checked
-    if not usual or a.device == "cpu" or not torch.is_tensor(a.values):
+    named = all(x is None or type(x) is str for x in (kernel, precision, device, library))
+    if checked or not named or options is not None or not torch.is_tensor(a.values) or a.values.is_cpu:
         return Prepared(a, *asked, turned, checked)
     known = (kernel, precision, device, library, a.device, a.values.dtype)
     way = _ways.get(known)
