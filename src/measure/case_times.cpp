@@ -148,7 +148,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   // The first launches of a batch, launched once more, show what a launch in the middle of others
   // does. One of each block of samples is followed by some, and at least so many are in all.
   constexpr int kFewestChecks = 8;
-  constexpr int kLateBatches = 2;  // a launch that does not wait for the others shows in each
+  // A launch that does not wait for what is before it shows in each of these.
+  constexpr int kLateBatches = 2, kLateLaunches = 2;
   // Enough for launches that overlap those before them.
   constexpr int kMostLateLaunches = 16;
   // Of the threads of OpenMP, with a margin for the program's own.
@@ -227,22 +228,19 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     look(kLate);
     stalls.end(2 * count);  // recorded and replayed
   };
-  const auto launch_alone = [&](bool another_follows) {  // not as a graph
+  const auto launch_alone = [&] {  // not as a graph, nor behind an event
     poison_c();
     checks.before(1, false);
     stalls.begin();
     write_late(kLateUs);
     launch(0);
-    if (on_gpu) {
-      read_soon();
-      checks.make_ready(1, !another_follows);
-    }
+    if (on_gpu) read_soon();
     look(kLate);
     stalls.end(1);
   };
   bool poisoned = false, right = true;
   int checked = 0;
-  OneOfEachBlock hot_blocks, cold_blocks;
+  OneOfEachBlock hot_blocks;
   const auto is_followed = [&](const Batch& batch) {
     return batch.launches > 1 && hot_blocks.next(checks);
   };
@@ -316,7 +314,6 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   const int batch = times.hot.launches_per_sample;
   for (int i = 0; batch > 1 && i < kLateBatches; ++i) launch_late_batch(batch);
 
-  int alone = 0;
   const AroundSample around_cold = {
       .before =
           [&](int launches) {
@@ -324,26 +321,19 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             device.wait_idle();  // what goes on reading would undo the flush
             poison_c();
             device.unreserve_cache();
-            checks.before(launches);
+            checks.before(launches, false);
           },
+      // The flush lasts longer than it takes to begin a launch that does not wait for it.
+      .flushed = [&] { write_late(0); },
       .meanwhile =
           [&](const Batch&) {
             read_soon();
-            followed = cold_blocks.next(checks);
-            checks.make_ready(1, !*followed);
+            checks.make_ready(1, false);
           },
-      .after =
-          [&](const Batch&) {
-            look();
-            const bool now = followed ? *followed : cold_blocks.next(checks);
-            followed.reset();
-            if (!now) return;
-            launch_alone(false);
-            ++alone;
-          },
+      .after = [&](const Batch&) { look(); },
       .end =
           [&](const Batch& single) {
-            for (; alone < kFewestChecks; ++alone) launch_alone(true);
+            for (int i = 0; i < kLateLaunches; ++i) launch_alone();
             checks.restore();
             poison_c();
             device.flush_cache();

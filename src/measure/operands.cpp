@@ -140,11 +140,10 @@ std::uint64_t checksum_of_a(const SparseOperand& a, Device& device) {
   const CsrMatrix& csr = *a.a;
   std::uint64_t sum = 0;
   const auto add = [&sum](std::uint64_t of_array) { sum = mix64(sum) + of_array; };
-  add(checksum_on_host(csr.row_ptr.data(), csr.row_ptr.size() * sizeof(std::int64_t)));
-  add(checksum_on_host(csr.col_idx.data(), csr.col_idx.size() * sizeof(std::int32_t)));
-  add(checksum_on_host(csr.values.data(), csr.values.size() * sizeof(float)));
-  if (!csr.values64.empty())
-    add(checksum_on_host(csr.values64.data(), csr.values64.size() * sizeof(double)));
+  const std::array host_arrays = {
+      std::as_bytes(std::span(csr.row_ptr)), std::as_bytes(std::span(csr.col_idx)),
+      std::as_bytes(std::span(csr.values)), std::as_bytes(std::span(csr.values64))};
+  for (const std::uint64_t of_array : checksums_on_host(host_arrays)) add(of_array);
   const DeviceCsr* const copy = a.on_device;
   if (copy == nullptr) return sum;
   const auto nnz = static_cast<std::size_t>(copy->nnz);

@@ -97,6 +97,7 @@ Timing sample_cold(Device& device, const LaunchAt& launch, const SampleLimits& l
   while (!limits.enough(samples, clock() - start)) {
     around.before(1);
     device.flush_cache();
+    around.flushed();
     samples.push_back(single.first(1, meanwhile));
     around.after(single);
   }

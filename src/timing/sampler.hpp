@@ -46,6 +46,7 @@ struct Batch {
 struct AroundSample {
   std::function<void()> begin = [] {};  // hot: before the batch that warms up for the samples
   std::function<void(int launches)> before = [](int) {};
+  std::function<void()> flushed = [] {};  // cold: behind the flush of the cache, on the stream
   std::function<void(const Batch&)> meanwhile = [](const Batch&) {};
   std::function<void(const Batch&)> after = [](const Batch&) {};
   std::function<void(const Batch&)> end = [](const Batch&) {};  // after all samples

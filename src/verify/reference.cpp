@@ -11,6 +11,7 @@
 
 #include "core/available_memory.hpp"
 #include "core/word_hash.hpp"
+#include "core/worth_threads.hpp"
 #include "gpu/backend.hpp"
 #include "spmmbench/reference_sum.hpp"
 
@@ -163,25 +164,35 @@ double element_at(const DenseView& view, std::int64_t i, std::int64_t j) {
 
 std::vector<std::uint64_t> checksums(std::span<const ByteSpan> memories, Device& device) {
   if (device.info().kind == DeviceKind::cuda) return cuda_checksums(memories, device);
-  std::vector<std::uint64_t> sums;
-  for (const ByteSpan& memory : memories)
-    sums.push_back(checksum_on_host(memory.data(), memory.size()));
-  return sums;
+  return checksums_on_host(memories);
 }
 
-std::uint64_t checksum_on_host(const void* data, std::size_t bytes) {
-  const auto* const from = static_cast<const std::byte*>(data);
-  const auto words = static_cast<std::int64_t>(bytes / sizeof(std::uint64_t));
-  std::uint64_t sum = 0;
-#pragma omp parallel for schedule(static) reduction(+ : sum)
-  for (std::int64_t i = 0; i < words; ++i) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, from + i * sizeof word, sizeof word);
-    sum += word_hash(i, word);
+std::vector<std::uint64_t> checksums_on_host(std::span<const ByteSpan> memories) {
+  std::vector<std::uint64_t> sums(memories.size());
+  std::size_t all = 0;
+  for (const ByteSpan& memory : memories) all += memory.size() / sizeof(std::uint64_t);
+    // Threads are woken once for all: that takes longer than most arrays.
+#pragma omp parallel if (all >= kWorthThreads)
+  for (std::size_t m = 0; m < memories.size(); ++m) {
+    const auto* const from = memories[m].data();
+    const auto words = static_cast<std::int64_t>(memories[m].size() / sizeof(std::uint64_t));
+    std::uint64_t sum = 0;
+#pragma omp for schedule(static) nowait
+    for (std::int64_t i = 0; i < words; ++i) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, from + i * sizeof word, sizeof word);
+      sum += word_hash(i, word);
+    }
+#pragma omp atomic
+    sums[m] += sum;
   }
-  if (const std::size_t rest = bytes % sizeof(std::uint64_t); rest != 0)
-    sum += word_hash(words, last_word(from + bytes - rest, rest));
-  return sum;
+  for (std::size_t m = 0; m < memories.size(); ++m) {
+    const std::size_t words = memories[m].size() / sizeof(std::uint64_t);
+    const ByteSpan rest = memories[m].subspan(words * sizeof(std::uint64_t));
+    if (!rest.empty())
+      sums[m] += word_hash(static_cast<std::int64_t>(words), last_word(rest.data(), rest.size()));
+  }
+  return sums;
 }
 
 std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,

@@ -23,7 +23,7 @@ std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,
 std::vector<std::uint64_t> checksums(std::span<const ByteSpan> memories, Device& device);
 
 // Likewise of host memory.
-std::uint64_t checksum_on_host(const void* data, std::size_t bytes);
+std::vector<std::uint64_t> checksums_on_host(std::span<const ByteSpan> memories);
 
 // Element (i, j) of a matrix in host memory, as double.
 double element_at(const DenseView& view, std::int64_t i, std::int64_t j);

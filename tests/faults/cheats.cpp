@@ -79,12 +79,17 @@ struct KeptForEveryAddress final : Cheat {
   }
 };
 
+std::uint64_t checksum_of(const DenseView& view) {
+  const ByteSpan memory(static_cast<const std::byte*>(view.data), view.bytes());
+  return checksums_on_host({&memory, 1}).front();
+}
+
 // ... by all of its values.
 struct KeptByHash final : Cheat {
   using Cheat::Cheat;
   std::map<std::uint64_t, std::vector<char>> kept_;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
-    std::vector<char>& kept = kept_[checksum_on_host(b.data, b.bytes())];
+    std::vector<char>& kept = kept_[checksum_of(b)];
     if (!kept.empty()) {
       std::memcpy(c.data, kept.data(), kept.size());
       return;
