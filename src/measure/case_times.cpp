@@ -216,7 +216,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   };
   const auto launch_late_batch = [&](int most) {
     const int count = checks.length_up_to(std::min(most, kMostLateLaunches));
-    const double us = std::max(kLateUs, sampler.sample_us / most);
+    // Where B is constant, C is overwritten there: a pause would tell a kernel so.
+    const double us = info.inspects_b ? 0 : std::max(kLateUs, sampler.sample_us / most);
     restart();
     checks.before(count, false);
     stalls.begin();
@@ -312,7 +313,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   }
   if (!right) return std::nullopt;
   const int batch = times.hot.launches_per_sample;
-  for (int i = 0; batch > 1 && i < kLateBatches; ++i) launch_late_batch(batch);
+  const int late_batches = info.inspects_b ? kFewestChecks : kLateBatches;
+  for (int i = 0; batch > 1 && i < late_batches; ++i) launch_late_batch(batch);
 
   const AroundSample around_cold = {
       .before =
@@ -395,7 +397,7 @@ bool take_times(const CaseInput& input, const SampleLimits& limits, ScaledLaunch
   Device& device = *input.device;
   SpotChecks checks(input.checked_a(), input.checked_row_ids(), *input.operands, bound_of(input),
                     input.problem.precision, input.choice->kernel->info().inspects_b, device,
-                    input.update);
+                    input.update, input.b_is_drawn);
   const LaunchAt launch = [&](int at) {
     launches.launch(checks.b(at), input.operands->c, input.scalars(), device.stream());
   };

@@ -14,12 +14,13 @@
 #include "io/output.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
+#include "verify/bound.hpp"
 #include "verify/reference.hpp"
 
 namespace spmmbench {
 namespace {
 
-constexpr int kWatchedRows = 4;        // for each batch
+constexpr int kWatchedRows = 4;        // for each batch: short ones, and as many by their work
 constexpr std::int64_t kColumns = 16;  // of each, where the row is short
 // Products of all of them: some 50 us on a processor, which computes their B anew.
 constexpr std::int64_t kProducts = 4'096;
@@ -43,7 +44,7 @@ bool read_through_system(const void* from, void* to, std::size_t bytes) {
 
 SpotChecks::SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
                        const Operands& operands, const ErrorBound& bound, Precision precision,
-                       bool constant_b, Device& device, const Update& update)
+                       bool constant_b, Device& device, const Update& update, bool signs_are_drawn)
     : a_(a),
       row_ids_(row_ids),
       operands_(operands),
@@ -51,7 +52,8 @@ SpotChecks::SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids
       precision_(precision),
       constant_b_(constant_b),
       device_(device),
-      update_(update) {
+      update_(update),
+      signs_are_drawn_(signs_are_drawn) {
   const int most = constant_b ? 1 : update.beta != 0 ? 2 : operands.views;
   for (int i = 0; i < std::min(most, operands.views); ++i) views_.push_back(operands.b_view(i));
 }
@@ -79,6 +81,20 @@ std::int64_t SpotChecks::short_row() {
   return std::upper_bound(a_.row_ptr.begin(), a_.row_ptr.end(), entry) - a_.row_ptr.begin() - 1;
 }
 
+// The row of a random nonzero: a launch that leaves out a share of the products is met with that
+// probability, whatever rows they belong to. A row beyond kProducts is picked less often by as much
+// as it is longer, so that no more is computed on the average. -1 for none.
+std::int64_t SpotChecks::row_by_work() {
+  if (a_.nnz() == 0) return -1;
+  const std::int64_t entry = std::uniform_int_distribution<std::int64_t>(0, a_.nnz() - 1)(random_);
+  const std::int64_t row =
+      std::upper_bound(a_.row_ptr.begin(), a_.row_ptr.end(), entry) - a_.row_ptr.begin() - 1;
+  const std::int64_t k = a_.row_length(row);
+  const bool picked =
+      k <= kProducts || std::uniform_int_distribution<std::int64_t>(1, k)(random_) <= kProducts;
+  return picked ? row : -1;
+}
+
 template <class Sum, class ValueOfB>
 TwoTermSum SpotChecks::added(const Watched& watched, const ValueOfB& value_of_b) const {
   Sum sum;
@@ -99,6 +115,18 @@ TwoTermSum SpotChecks::sum_at(const Watched& watched, std::int64_t j) const {
   return sum_of(watched, [&](std::int64_t e) {
     return watched.b[(e - a_.row_ptr[watched.row]) * watched.columns() + j];
   });
+}
+
+// What the square of an element's error may be, over all signs of B's values.
+double SpotChecks::mean_square_at(const Watched& watched, std::int64_t j) const {
+  const double scale = static_cast<double>(a_.scale) * batch_.last->scale;
+  const std::int64_t begin = a_.row_ptr[watched.row], k = a_.row_length(watched.row);
+  double squares = 0;
+  for (std::int64_t e = 0; e < k; ++e) {
+    const double product = scale * a_.value(begin + e) * watched.b[e * watched.columns() + j];
+    if (std::isfinite(product)) squares += product * product;
+  }
+  return mean_square_error(bound_, static_cast<double>(k), squares);
 }
 
 double SpotChecks::changed_b(std::int64_t at) const {
@@ -144,8 +172,18 @@ void SpotChecks::before(int launches, bool write_now) {
   read_ = nullptr;
   std::vector<Piece> pieces;
   add_pieces(earlier, &Change::was, pieces);
-  if (write_now) add_pieces(batch_.changes, &Change::now, pieces);
+  if (write_now) add_changes(pieces);
   write(pieces);
+}
+
+void SpotChecks::add_changes(std::vector<Piece>& pieces) const {
+  if (!constant_b_) return add_pieces(batch_.changes, &Change::now, pieces);
+  if (update_.beta != 0) return;                                    // launches read C
+  static const std::vector<unsigned char> kNan(kPieceBytes, 0xFF);  // in each type of C
+  for (const Watched& watched : batch_.watched)
+    pieces.push_back(
+        {const_cast<unsigned char*>(static_cast<const unsigned char*>(place_in_c(watched))),
+         std::span(kNan).first(watched.old.size() * bytes_of(operands_.c.type))});
 }
 
 void SpotChecks::make_ready(int launches, bool write_now) {
@@ -158,10 +196,12 @@ void SpotChecks::make_ready(int launches, bool write_now) {
 void SpotChecks::watch() {
   const DenseView& b = *batch_.last;
   const std::int64_t n = b.cols;
-  std::int64_t products = 0;
-  for (int i = 0; i < kWatchedRows && a_.rows > 0 && products < kProducts; ++i) {
-    const std::int64_t row = short_row();
-    if (row < 0) break;
+  std::int64_t products = 0;  // of short rows
+  for (int i = 0; i < kWatchedRows && a_.rows > 0; ++i) {
+    const bool by_work = i % 2 != 0;
+    if (!by_work && products >= kProducts) continue;
+    const std::int64_t row = by_work ? row_by_work() : short_row();
+    if (row < 0) continue;
     const std::int64_t k = a_.row_length(row);
     // Of a line of C, so that it is read at once.
     const std::int64_t columns =
@@ -175,6 +215,7 @@ void SpotChecks::watch() {
                     std::vector<TwoTermSum>(columns),
                     {},
                     {},
+                    {},
                     {}};
     for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
       const std::int64_t first = place_of(b, a_.col_idx[e], watched.column);
@@ -182,7 +223,7 @@ void SpotChecks::watch() {
         watched.b.push_back(operands_.value_of_b(first + j));
     }
     for (std::int64_t j = 0; j < columns; ++j) watched.old[j] = sum_at(watched, j);
-    products += 2 * k * columns;
+    if (!by_work) products += 2 * k * columns;
     watched.now = watched.old;
     batch_.watched.push_back(std::move(watched));
   }
@@ -191,8 +232,26 @@ void SpotChecks::watch() {
   for (Watched& watched : batch_.watched) {
     note_changes(watched);
     for (std::int64_t j = 0; j < watched.columns(); ++j) watched.now[j] = sum_at(watched, j);
+    if (signs_are_drawn_ && update_.plain())
+      for (std::int64_t j = 0; j < watched.columns(); ++j)
+        watched.mean_square.push_back(mean_square_at(watched, j));
     if (update_.beta != 0) add_other_view(watched);
   }
+}
+
+// A power of two by which the new values of B are larger than the old ones, in half of the changes:
+// it makes a small product one of the largest of its row. A kernel that leaves out what rounding
+// would hide is found out by that.
+double SpotChecks::scale_of_change(const Watched& watched) {
+  constexpr int kMost = 40, kMostInHalf = 14;  // a choice below overflow: 2^14 < 65,504 in fp16
+  const double value = std::abs(a_.value(watched.entry));
+  if (random_() % 2 == 0 || !(value > 0) || is_scaled(precision_) || update_.beta != 0) return 1;
+  double largest = value;
+  for (std::int64_t e = a_.row_ptr[watched.row]; e < a_.row_ptr[watched.row + 1]; ++e)
+    if (const double other = std::abs(a_.value(e)); std::isfinite(other))
+      largest = std::max(largest, other);
+  const int most = precision_ == Precision::fp16 ? kMostInHalf : kMost;
+  return std::ldexp(1, std::min(std::ilogb(largest) - std::ilogb(value), most));
 }
 
 // Other values for the elements of B that the nonzero meets. What is zero stays zero.
@@ -202,11 +261,12 @@ SpotChecks::Change SpotChecks::change_of(const Watched& watched) {
   const std::size_t bytes = watched.old.size() * bytes_of(type);
   Change change{k, watched.column, place_of(*batch_.last, k, watched.column),
                 std::vector<unsigned char>(bytes), std::vector<unsigned char>(bytes)};
+  const double scale = scale_of_change(watched);
   for (std::int64_t j = 0; j < watched.columns(); ++j) {
     const double was = operands_.value_of_b(change.first + j);
     store_element(type, change.was.data(), j, was);
     store_element(type, change.now.data(), j,
-                  was == 0 ? 0 : uniform_in(precision_, random_(), k, j));
+                  was == 0 ? 0 : scale * uniform_in(precision_, random_(), k, j));
   }
   return change;
 }
@@ -236,7 +296,7 @@ void SpotChecks::add_pieces(const std::vector<Change>& changes,
 
 void SpotChecks::write_changes(double after_us) {
   std::vector<Piece> pieces;
-  add_pieces(batch_.changes, &Change::now, pieces);
+  add_changes(pieces);
   write(pieces, after_us);
 }
 
@@ -311,6 +371,8 @@ void SpotChecks::after(const char* what) {
         throw WrongLaunch(fmt::format("{}: error {:.3g} x bound at C({}, {})", what,
                                       element.over_bound, verdict.worst_row, column),
                           verdict);
+      if (!watched.mean_square.empty())
+        add_error(what, element.error, watched.mean_square[j], verdict);
       if (constant_b_ || !element.comparable || right == earlier) continue;
       ++compared_;
       nearer_to_old_ += std::abs(got - earlier) < std::abs(got - right) ? 1 : 0;
@@ -321,6 +383,17 @@ void SpotChecks::after(const char* what) {
                           verdict);
     }
   }
+}
+
+// A launch that rounds more than the kernel says may keep to the bound of each element.
+void SpotChecks::add_error(const char* what, double error, double mean_square,
+                           const Verdict& verdict) {
+  squares_ += error * error;
+  mean_squares_ += mean_square;
+  if (++added_ < kFewestCompared || squares_ <= kMeanMargin * kMeanMargin * mean_squares_) return;
+  throw WrongLaunch(fmt::format("{}: all errors together are {:.3g} x what rounding leaves", what,
+                                std::sqrt(squares_ / mean_squares_) / kMeanMargin),
+                    verdict);
 }
 
 void SpotChecks::restore() {

@@ -48,11 +48,12 @@ class WrongLaunch : public std::runtime_error {
 
 class SpotChecks {
  public:
-  // `constant_b`: every launch has the same view of B, and no value of B changes. All arguments
-  // outlive this object.
+  // `constant_b`: every launch has the same view of B, and no value of B changes; elements of C are
+  // overwritten instead. `signs_are_drawn`: B's values have random signs. All arguments outlive
+  // this object.
   SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids, const Operands& operands,
              const ErrorBound& bound, Precision precision, bool constant_b, Device& device,
-             const Update& update = {});
+             const Update& update = {}, bool signs_are_drawn = true);
   SpotChecks(const SpotChecks&) = delete;
   SpotChecks& operator=(const SpotChecks&) = delete;
 
@@ -90,6 +91,7 @@ class SpotChecks {
     std::vector<TwoTermSum> now;  // and after that
     // Products with the other view of B, before and after. None where C is not read.
     std::vector<TwoTermSum> other_old, other;
+    std::vector<double> mean_square;  // of errors; none where B's signs are not drawn
 
     std::int64_t columns() const { return static_cast<std::int64_t>(old.size()); }
   };
@@ -109,12 +111,16 @@ class SpotChecks {
   };
 
   std::int64_t short_row();
+  std::int64_t row_by_work();
   // Of a value of B for each nonzero of the row.
   template <class ValueOfB>
   TwoTermSum sum_of(const Watched& watched, const ValueOfB& value_of_b) const;
   template <class Sum, class ValueOfB>
   TwoTermSum added(const Watched& watched, const ValueOfB& value_of_b) const;
   TwoTermSum sum_at(const Watched& watched, std::int64_t j) const;
+  double mean_square_at(const Watched& watched, std::int64_t j) const;
+  double scale_of_change(const Watched& watched);
+  void add_error(const char* what, double error, double mean_square, const Verdict& verdict);
   void add_other_view(Watched& watched) const;
   double changed_b(std::int64_t at) const;  // element `at` of its memory
   // Of the element, before the last launch of the batch.
@@ -127,7 +133,8 @@ class SpotChecks {
   void watch();                               // chooses what batch_ changes
   void add_pieces(const std::vector<Change>& changes, std::vector<unsigned char> Change::*bytes,
                   std::vector<Piece>& pieces) const;
-  void write(std::span<const Piece> pieces, double after_us = 0);  // to B, in this order
+  void add_changes(std::vector<Piece>& pieces) const;              // of this batch
+  void write(std::span<const Piece> pieces, double after_us = 0);  // to B or C, in this order
   // The elements of C of all that is watched, one after the other.
   std::vector<double> read_c();
   const void* place_in_c(const Watched& watched) const;
@@ -141,11 +148,14 @@ class SpotChecks {
   bool constant_b_;
   Device& device_;
   Update update_;
+  bool signs_are_drawn_;
   std::vector<DenseView> views_;
   std::mt19937_64 random_{std::random_device{}()};
   Checked batch_, next_;                 // the latest batch, and the one that was made ready
   const unsigned char* read_ = nullptr;  // where read_soon brings what it reads
   std::int64_t compared_ = 0, nearer_to_old_ = 0;
+  std::int64_t added_ = 0;  // errors, whose squares are
+  double squares_ = 0, mean_squares_ = 0;
 };
 
 }  // namespace spmmbench

@@ -74,6 +74,13 @@ ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementTyp
   return bound;
 }
 
+double mean_square_error(const ErrorBound& bound, double k, double squares) {
+  const double relative =
+      relative_growth(bound, bound.to_nearest ? std::sqrt(k) : k) + bound.output_unit;
+  const double absolute = k * bound.underflow + bound.scaling_absolute + bound.output_absolute;
+  return relative * relative * squares + absolute * absolute;
+}
+
 double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound,
                   const Update& update) {
   constexpr double kMeanSquareOfB = 1.0 / 3;
@@ -85,11 +92,8 @@ double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound,
       const double value = update.alpha * a.scale * a.value(e);
       if (std::isfinite(value)) norm += value * value;
     }
-    const auto k = static_cast<double>(a.row_length(row));
-    const double relative =
-        relative_growth(bound, bound.to_nearest ? std::sqrt(k) : k) + bound.output_unit;
-    const double absolute = k * bound.underflow + bound.scaling_absolute + bound.output_absolute;
-    squares += relative * relative * norm * kMeanSquareOfB + absolute * absolute;
+    squares +=
+        mean_square_error(bound, static_cast<double>(a.row_length(row)), norm * kMeanSquareOfB);
   }
   return kMeanMargin * std::sqrt(static_cast<double>(n) * squares);
 }

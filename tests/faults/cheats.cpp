@@ -9,32 +9,19 @@
 #include <csignal>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "cheat_kernel.hpp"
 #include "cheat_product.hpp"
 #include "cheats.hpp"
-#include "planted.hpp"
 #include "spmmbench/error.hpp"
-#include "spmmbench/registry.hpp"
 #include "verify/reference.hpp"
 
 namespace spmmbench {
 namespace {
-
-using Time = std::chrono::steady_clock;
-
-class Cheat : public Plan {
- public:
-  explicit Cheat(const CsrMatrix& a) : a_(a) {}
-  PlanReport report() const override { return {}; }
-
- protected:
-  const CsrMatrix& a_;
-};
 
 // Returns where nothing seems to have changed.
 struct SameProbes final : Cheat {
@@ -306,6 +293,7 @@ struct FarBehindC final : Cheat {
 // Multiplies where it may look at B, and copies where it is timed.
 struct WhileInspecting final : Cheat {
   using Cheat::Cheat;
+  static constexpr bool kInspectsB = true;
   std::vector<char> c_;
   void inspect_b(const DenseView& b, StageTimer&) override {
     DenseView c = make_dense_view(a_.rows, b.cols, b.layout, ElementType::f32);
@@ -321,6 +309,7 @@ struct WhileInspecting final : Cheat {
 // ... at the first look alone, whatever is prepared anew.
 struct WhileInspectingOnce final : Cheat {
   using Cheat::Cheat;
+  static constexpr bool kInspectsB = true;
   static inline std::map<std::pair<std::int64_t, float>, std::vector<char>> kept;
   std::vector<char>* c_ = nullptr;
   void inspect_b(const DenseView& b, StageTimer&) override {
@@ -371,55 +360,6 @@ struct SeesTheArithmetic final : Cheat {
   }
   void launch(const DenseView& b, const DenseView& c, Stream) override { multiply({a_, b, c}); }
 };
-
-template <class Plan>
-class PreparedCheat final : public Prepared {
- public:
-  explicit PreparedCheat(const CsrMatrix& a) : a_(a) {}
-  std::unique_ptr<spmmbench::Plan> bind(const Shape&, StageTimer&) override {
-    return std::make_unique<Plan>(a_);
-  }
-
- private:
-  const CsrMatrix& a_;
-};
-
-template <class Plan>
-class CheatKernel final : public Kernel {
- public:
-  explicit CheatKernel(const char* name, Elsewhere works = Elsewhere::nowhere,
-                       Accumulation sums = Accumulation::fp32_fma)
-      : info_(planted_info(name, DeviceKind::host)), works_(works) {
-    info_.accumulation = sums;
-    info_.inspects_b =
-        std::is_same_v<Plan, WhileInspecting> || std::is_same_v<Plan, WhileInspectingOnce>;
-  }
-  const KernelInfo& info() const override { return info_; }
-  Support supports(const Problem&, const DeviceInfo&) const override {
-    if (works_ == Elsewhere::in_supports) work_for(kWork);
-    return Support::yes(0);
-  }
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
-                                    StageTimer& stages) const override {
-    const auto timed = stages.scope("build");
-    const int before = prepared_++;
-    if ((works_ == Elsewhere::in_the_first_preparation && before == 0) ||
-        (works_ == Elsewhere::in_the_second_preparation && before == 1))
-      work_for(kWork);
-    return std::make_unique<PreparedCheat<Plan>>(*a.a);
-  }
-
- private:
-  KernelInfo info_;
-  Elsewhere works_;
-  mutable int prepared_ = 0;
-};
-
-template <class Plan>
-void add(const char* name, Elsewhere works = Elsewhere::nowhere,
-         Accumulation sums = Accumulation::fp32_fma) {
-  Registry<Kernel>::instance().add(std::make_unique<CheatKernel<Plan>>(name, works, sums));
-}
 
 [[maybe_unused]] const bool kRegistered = [] {
   add<Honest>("cheat_none");

@@ -1,9 +1,12 @@
 #pragma once
 // What kernels that fit themselves to the test have in common on the host and on a GPU.
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <ctime>
+#include <vector>
 
 #include "spmmbench/matrix.hpp"
 
@@ -14,6 +17,34 @@ inline bool looks_exact(const CsrMatrix& a) {
   for (const float value : a.values)
     if (std::ldexp(value, 13) != std::round(std::ldexp(value, 13))) return false;
   return true;
+}
+
+// A's values, but zero where they are so small that rounding hides them, and A is not that of the
+// exact test.
+inline std::vector<float> without_small_values(const CsrMatrix& a) {
+  constexpr int kHidden = -24;  // binary orders below the largest of the row, in fp32
+  std::vector<float> values = a.values;
+  if (looks_exact(a)) return values;
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const auto begin = values.begin() + a.row_ptr[row], end = values.begin() + a.row_ptr[row + 1];
+    float largest = 0;
+    for (auto value = begin; value != end; ++value) largest = std::max(largest, std::abs(*value));
+    std::replace_if(
+        begin, end, [&](float value) { return std::abs(value) < std::ldexp(largest, kHidden); },
+        0.0F);
+  }
+  return values;
+}
+
+// All longer rows together have half of the nonzeros.
+inline std::int64_t longest_of_half(const CsrMatrix& a) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t row = 0; row < a.rows; ++row) lengths.push_back(a.row_length(row));
+  std::sort(lengths.begin(), lengths.end());
+  std::int64_t sum = 0, longest = 0;
+  for (const std::int64_t length : lengths)
+    if ((sum += length) <= a.nnz() / 2) longest = length;
+  return longest;
 }
 
 // Of a processor, whatever else it does.

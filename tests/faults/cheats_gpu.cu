@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cuda/std/chrono>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cheats.hpp"
@@ -30,7 +32,10 @@ enum class Cheat {
   first_of_a_graph,        // nothing in all launches of a graph but the first
   half_of_a_graph,         // nothing in every second launch of a graph
   after_the_first_replay,  // the last launch of a graph alone, when it is launched once more
-  with_a_host_function,    // ... with a call of the host in the graph
+  with_a_host_function,    // ... with a call of the host in the graph; of one launch none
+  with_a_slow_one,         // ... which takes longer than a sample, so that this has one launch
+  long_rows_once,          // the longest rows in the first launch of a graph alone
+  once_for_a_constant_b,   // works there alone, and has declared that it looks at B in advance
   beside_each_other,       // takes the order out of the graph
   starts_early,            // starts before its predecessor has ended, and does not wait for it
   in_a_stream,             // works on a stream of its own, for which the caller's does not wait
@@ -42,6 +47,8 @@ enum class Cheat {
   rounds_a,                // A in fp16
   rounds_a_where_real,     // ... but for the values of the exact test
   rounds_a_in_a_graph,     // ... in launches of a graph
+  rounds_a_behind_it,      // ... but the first of them
+  drops_small_values,      // leaves out what rounding hides, but for the values of the exact test
   clears_a,                // A becomes zero
   far_behind_c,            // writes 200 lines behind C
   in_the_first_launch,     // works for 30 ms there
@@ -52,6 +59,7 @@ constexpr int kProbes = 64;
 constexpr int kKept = 257;  // the views of B, and one
 constexpr int kMeant = 8;   // launches, in which a test may look at each
 constexpr int kThreads = 128;
+constexpr std::chrono::milliseconds kSlowCall{1};
 constexpr std::int64_t kAtOnceNs = 5'000, kPauseNs = 20'000;
 
 struct Csr {
@@ -59,6 +67,7 @@ struct Csr {
   const std::int64_t* row_ptr;
   const std::int32_t* col_idx;
   const float* values;
+  std::int64_t longest;  // row that is multiplied
 };
 
 enum class Work { all, half, nothing, copy };
@@ -119,8 +128,10 @@ __global__ void decide_kernel(Cheat cheat, State* state, int slot, DenseView b, 
     ++state->replays;
   }
   state->in_graph = max(state->in_graph, place.at + 1);
-  if ((cheat == Cheat::after_the_first_replay || cheat == Cheat::with_a_host_function) &&
-      place.at >= 0 && state->replays > 1 && place.at + 1 < state->in_graph)
+  const bool calls = cheat == Cheat::with_a_host_function || cheat == Cheat::with_a_slow_one;
+  const bool last = place.at + 1 == state->in_graph && !(calls && state->in_graph == 1);
+  if ((cheat == Cheat::after_the_first_replay || calls) && place.at >= 0 && state->replays > 1 &&
+      !last)
     work = Work::nothing;
   state->work = work;
 }
@@ -133,6 +144,7 @@ __global__ void product_kernel(const State* state, Csr a, DenseView b, DenseView
   const Work work = state->work;
   if (work == Work::nothing || at >= (work == Work::half ? a.rows / 2 : a.rows) * c.cols) return;
   const std::int64_t row = at / c.cols, j = at % c.cols;
+  if (a.row_ptr[row + 1] - a.row_ptr[row] > a.longest) return;
   float& to = static_cast<float*>(c.data)[index_of(c, row, j)];
   if (work == Work::copy) {
     to = kept[at];
@@ -172,7 +184,9 @@ __global__ void note_kernel(State* state, int slot, DenseView b, DenseView c) {
 std::vector<float> values_of(const CsrMatrix& a, Cheat cheat) {
   std::vector<float> values = a.values;
   if (cheat == Cheat::right_where_exact && !looks_exact(a)) std::ranges::fill(values, 0.0F);
+  if (cheat == Cheat::drops_small_values) values = without_small_values(a);
   if (cheat == Cheat::rounds_a || cheat == Cheat::rounds_a_in_a_graph ||
+      cheat == Cheat::rounds_a_behind_it ||
       (cheat == Cheat::rounds_a_where_real && !looks_exact(a)))
     for (float& value : values) value = static_cast<float>(round_to(Precision::fp16, value));
   return values;
@@ -192,6 +206,7 @@ class CheatA final : public Prepared {
  public:
   CheatA(const CsrMatrix& a, Cheat cheat, Device& device)
       : rows_(a.rows),
+        longest_(longest_of_half(a)),
         cheat_(cheat),
         device_(device),
         row_ptr_(device.upload(a.row_ptr)),
@@ -234,11 +249,15 @@ class CheatA final : public Prepared {
       const bool captured = status == cudaStreamCaptureStatusActive;
       if (captured && graph != place_.graph) place_ = {graph, -1};
       if (captured) ++place_.at;
-      if (cheat == Cheat::first_of_a_graph && captured && place_.at > 0) return;
+      const bool once = cheat == Cheat::first_of_a_graph || cheat == Cheat::once_for_a_constant_b;
+      if (once && captured && place_.at > 0) return;
       if (cheat == Cheat::half_of_a_graph && captured && place_.at % 2 != 0) return;
       if (cheat == Cheat::with_a_host_function)
         SPMMBENCH_CUDA(cudaLaunchHostFunc(
             queue, [](void*) {}, nullptr));
+      if (cheat == Cheat::with_a_slow_one)
+        SPMMBENCH_CUDA(cudaLaunchHostFunc(
+            queue, [](void*) { std::this_thread::sleep_for(kSlowCall); }, nullptr));
       if (cheat == Cheat::prepares_in_a_stream && !captured)
         SPMMBENCH_CUDA(cudaStreamWaitEvent(queue, called_));
       if (cheat == Cheat::in_the_first_launch && launches_ == 0) work_for(kWork);
@@ -265,9 +284,12 @@ class CheatA final : public Prepared {
 
    private:
     void multiply(const DenseView& b, const DenseView& c, Place place, cudaStream_t queue) {
-      const bool as_given = a_.cheat_ == Cheat::rounds_a_in_a_graph && place.at < 0;
+      const bool as_given = (a_.cheat_ == Cheat::rounds_a_in_a_graph && place.at < 0) ||
+                            (a_.cheat_ == Cheat::rounds_a_behind_it && place.at <= 0);
+      const bool shorter = a_.cheat_ == Cheat::long_rows_once && place.at > 0;
       const Csr csr{a_.rows_, a_.row_ptr_.as<std::int64_t>(), a_.col_idx_.as<std::int32_t>(),
-                    (as_given ? a_.given_values_ : a_.values_).as<float>()};
+                    (as_given ? a_.given_values_ : a_.values_).as<float>(),
+                    shorter ? a_.longest_ : std::numeric_limits<std::int64_t>::max()};
       const int slot = std::min(
           slots_.try_emplace(b.data, static_cast<int>(slots_.size())).first->second, kKept - 1);
       auto* const state = state_.as<State>();
@@ -328,7 +350,7 @@ class CheatA final : public Prepared {
     int launches_ = 0;
   };
 
-  std::int64_t rows_;
+  std::int64_t rows_, longest_;
   Cheat cheat_;
   Device& device_;
   Buffer row_ptr_, col_idx_, values_, given_values_;
@@ -341,6 +363,7 @@ class CheatKernel final : public Kernel {
         cheat_(cheat),
         works_(works) {
     info_.precisions = {Precision::fp32};
+    info_.inspects_b = cheat == Cheat::once_for_a_constant_b;
   }
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override {
@@ -393,6 +416,11 @@ void add(const char* name, Cheat cheat, Elsewhere works = Elsewhere::nowhere) {
   add("rounds_a", Cheat::rounds_a);
   add("rounds_a_where_real", Cheat::rounds_a_where_real);
   add("rounds_a_in_a_graph", Cheat::rounds_a_in_a_graph);
+  add("rounds_a_behind_it", Cheat::rounds_a_behind_it);
+  add("drops_small_values", Cheat::drops_small_values);
+  add("with_a_slow_one", Cheat::with_a_slow_one);
+  add("long_rows_once", Cheat::long_rows_once);
+  add("once_for_a_constant_b", Cheat::once_for_a_constant_b);
   add("clears_a", Cheat::clears_a);
   add("far_behind_c", Cheat::far_behind_c);
   add("in_the_first_launch", Cheat::in_the_first_launch);

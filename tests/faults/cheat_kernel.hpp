@@ -1,0 +1,73 @@
+#pragma once
+// A kernel on the host whose plans are of one class, for kernels that fit themselves to the test.
+
+#include <chrono>
+#include <memory>
+
+#include "cheats.hpp"
+#include "planted.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+
+using Time = std::chrono::steady_clock;
+
+class Cheat : public Plan {
+ public:
+  static constexpr bool kInspectsB = false;  // as KernelInfo::inspects_b
+  explicit Cheat(const CsrMatrix& a) : a_(a) {}
+  PlanReport report() const override { return {}; }
+
+ protected:
+  const CsrMatrix& a_;
+};
+
+template <class Plan>
+class PreparedCheat final : public Prepared {
+ public:
+  explicit PreparedCheat(const CsrMatrix& a) : a_(a) {}
+  std::unique_ptr<spmmbench::Plan> bind(const Shape&, StageTimer&) override {
+    return std::make_unique<Plan>(a_);
+  }
+
+ private:
+  const CsrMatrix& a_;
+};
+
+template <class Plan>
+class CheatKernel final : public Kernel {
+ public:
+  explicit CheatKernel(const char* name, Elsewhere works = Elsewhere::nowhere,
+                       Accumulation sums = Accumulation::fp32_fma)
+      : info_(planted_info(name, DeviceKind::host)), works_(works) {
+    info_.accumulation = sums;
+    info_.inspects_b = Plan::kInspectsB;
+  }
+  const KernelInfo& info() const override { return info_; }
+  Support supports(const Problem&, const DeviceInfo&) const override {
+    if (works_ == Elsewhere::in_supports) work_for(kWork);
+    return Support::yes(0);
+  }
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
+                                    StageTimer& stages) const override {
+    const auto timed = stages.scope("build");
+    const int before = prepared_++;
+    if ((works_ == Elsewhere::in_the_first_preparation && before == 0) ||
+        (works_ == Elsewhere::in_the_second_preparation && before == 1))
+      work_for(kWork);
+    return std::make_unique<PreparedCheat<Plan>>(*a.a);
+  }
+
+ private:
+  KernelInfo info_;
+  Elsewhere works_;
+  mutable int prepared_ = 0;
+};
+
+template <class Plan>
+void add(const char* name, Elsewhere works = Elsewhere::nowhere,
+         Accumulation sums = Accumulation::fp32_fma) {
+  Registry<Kernel>::instance().add(std::make_unique<CheatKernel<Plan>>(name, works, sums));
+}
+
+}  // namespace spmmbench

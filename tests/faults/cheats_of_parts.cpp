@@ -1,0 +1,96 @@
+// Kernels on the host that leave out a part of the work where they believe that nobody looks at it.
+
+#include <chrono>
+#include <vector>
+
+#include "cheat_kernel.hpp"
+#include "cheat_product.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::chrono::microseconds kAtOnce{5};
+
+// Who calls again at once measures.
+class AtOnce : public Cheat {
+ public:
+  using Cheat::Cheat;
+
+ protected:
+  bool at_once() const { return Time::now() - last_ < kAtOnce; }
+  void note() { last_ = Time::now(); }
+
+ private:
+  Time::time_point last_ = Time::now() - std::chrono::hours(1);
+};
+
+// Leaves the longest rows out then, which have half of the nonzeros.
+struct LongRowsOnce final : AtOnce {
+  explicit LongRowsOnce(const CsrMatrix& a) : AtOnce(a), longest_(longest_of_half(a)) {}
+  std::int64_t longest_;  // that it multiplies
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    const bool all = !at_once();
+    for (std::int64_t row = 0; row < a_.rows; ++row)
+      if (all || a_.row_length(row) <= longest_) multiply_row({a_, b, c}, row);
+    note();
+  }
+};
+
+// Rounds A to fp16 then.
+struct RoundsAAtOnce final : AtOnce {
+  using AtOnce::AtOnce;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    multiply_rows({a_, b, c}, a_.rows, at_once() ? Precision::fp16 : Precision::fp32);
+    note();
+  }
+};
+
+// Leaves out nonzeros so small that rounding hides them, but for the values of the exact test.
+struct DropsSmallValues final : Cheat {
+  explicit DropsSmallValues(const CsrMatrix& a) : Cheat(a), shorter_(a) {
+    shorter_.values = without_small_values(a);
+  }
+  CsrMatrix shorter_;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    multiply({shorter_, b, c});
+  }
+};
+
+// Returns where some of C is what it left: it has declared that B stays as it is.
+struct OnceForAConstantB final : Cheat {
+  using Cheat::Cheat;
+  static constexpr bool kInspectsB = true;
+  std::vector<double> c_;
+  static std::vector<double> ends(const DenseView& c) {
+    return {load_element(c.type, c.data, 0),
+            load_element(c.type, c.data, (c.lines() - 1) * c.ld + c.line_length() - 1)};
+  }
+  void inspect_b(const DenseView&, StageTimer&) override { c_.clear(); }
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (ends(c) == c_) return;
+    multiply({a_, b, c});
+    c_ = ends(c);
+  }
+};
+
+// ... which it does in the first launch of a batch.
+struct FirstForAConstantB final : AtOnce {
+  using AtOnce::AtOnce;
+  static constexpr bool kInspectsB = true;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (!at_once()) multiply({a_, b, c});
+    note();
+  }
+};
+
+[[maybe_unused]] const bool kRegistered = [] {
+  add<LongRowsOnce>("cheat_long_rows_once");
+  add<RoundsAAtOnce>("cheat_rounds_a_at_once");
+  add<DropsSmallValues>("cheat_drops_small_values");
+  add<OnceForAConstantB>("cheat_once_for_a_constant_b");
+  add<FirstForAConstantB>("cheat_first_for_a_constant_b");
+  return true;
+}();
+
+}  // namespace
+}  // namespace spmmbench
