@@ -1,6 +1,7 @@
 """Kernels that fit themselves to the test get no time that they did not earn (tests/faults/cheats*)."""
 
 import os
+import random
 import subprocess
 import unittest
 import unittest.mock
@@ -15,6 +16,7 @@ SHORT_ROWS = "gen:uniform?rows=100&cols=4000&density=0.005"
 MANY_LAUNCHES = "gen:uniform?rows=40&cols=300&density=0.2"  # of which a sample has more than B has views
 ROWS_OF_300 = "gen:uniform?rows=60&cols=330&density=0.92"
 ROWS_OF_600 = "gen:uniform?rows=20&cols=640&density=0.95"
+LONG_ROWS = "gen:powerlaw?rows=200&cols=8000&mean=10&max_row=700&exponent=1.6"  # a few have most nonzeros
 ROWS_OF_20000 = "gen:uniform?rows=3&cols=21000&density=0.96"
 
 
@@ -32,6 +34,16 @@ class Cheats(CliCase):
         rows = {row["kernel"].removeprefix(self.prefix): row for row in read(out)["rows"]}
         self.assertEqual(set(rows), set(kernels), result.stderr)
         return rows
+
+    def wide_values(self):
+        """A matrix half of whose nonzeros are a billionth of the others."""
+        path = self.folder / "wide.mtx"
+        draw = random.Random(1)
+        lines = [f"{row + 1} {column + 1} {draw.uniform(0.5, 1) * (1 if i % 2 else 1e-9)}"
+                 for row in range(200) for i, column in enumerate(draw.sample(range(3000), 20))]
+        path.write_text("\n".join(["%%MatrixMarket matrix coordinate real general", f"200 3000 {len(lines)}",
+                                   *lines, ""]))
+        return path
 
     def assert_wrong(self, rows, words=None):
         for kernel, row in rows.items():
@@ -90,6 +102,21 @@ class CheatsTest(Cheats):
         for kernel, row in rows.items():
             self.assertEqual(row["status"], "ok", (kernel, row["reason"]))
         self.assertGreater(rows["kept_by_hash"]["hot"]["median_us"], rows["none"]["hot"]["median_us"] / 2)
+
+    def test_who_leaves_out_what_is_seldom_looked_at_is_found_out(self):
+        self.assert_wrong(self.rows(LONG_ROWS, "long_rows_once"), {"long_rows_once": "a timed launch: error"})
+        row = self.rows(ROWS_OF_600, "rounds_a_at_once")["rounds_a_at_once"]
+        self.assertLess(row["verify"]["error_over_bound"], 1)
+        self.assert_wrong({"rounds_a_at_once": row}, {"rounds_a_at_once": "a timed launch: all errors together are "})
+        rows = self.rows(self.wide_values(), "drops_small_values", "none")
+        self.assertEqual(rows["none"]["status"], "ok", rows["none"]["reason"])
+        self.assert_wrong({"drops_small_values": rows["drops_small_values"]},
+                          {"drops_small_values": "a timed launch: error"})
+
+    def test_who_has_declared_that_b_stays_works_in_every_launch(self):
+        self.assert_wrong(self.rows(LONG_ROWS, "once_for_a_constant_b", "first_for_a_constant_b"),
+                          {"once_for_a_constant_b": "a timed launch: error",
+                           "first_for_a_constant_b": "a launch after a late change of B: error"})
 
     def test_fp32_that_is_fp16_is_found_out(self):
         rows = self.rows(ROWS_OF_300, "rounds_a", "none")
@@ -152,6 +179,8 @@ class GpuCheatsTest(Cheats):
             "half_of_a_graph": "a timed launch: error",
             "after_the_first_replay": "a timed launch: error",
             "with_a_host_function": "a timed launch: error",
+            "with_a_slow_one": "a timed launch: error",
+            "once_for_a_constant_b": "a launch after a late change of B: error",
             "starts_early": "error",
             "in_a_stream": "error",
             "in_a_stream_after": "error",
@@ -188,6 +217,13 @@ class GpuCheatsTest(Cheats):
         none = rows.pop("none")
         self.assertEqual(none["status"], "ok", none["reason"])
         self.assert_wrong(rows, dict.fromkeys(rows, "all errors together are "))
+
+    def test_who_leaves_out_what_is_seldom_looked_at_is_found_out(self):
+        self.assert_wrong(self.rows(LONG_ROWS, "long_rows_once"), {"long_rows_once": "a timed launch: error"})
+        self.assert_wrong(self.rows(ROWS_OF_600, "rounds_a_behind_it"),
+                          {"rounds_a_behind_it": "a timed launch: all errors together are "})
+        self.assert_wrong(self.rows(self.wide_values(), "drops_small_values"),
+                          {"drops_small_values": "a timed launch: error"})
 
     def test_who_writes_to_a_or_far_behind_c_is_wrong(self):
         self.assert_wrong(self.rows(SHORT_ROWS, "clears_a"), {"clears_a": "A is not what it was"})

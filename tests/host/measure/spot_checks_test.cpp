@@ -144,9 +144,83 @@ TEST_F(SpotChecked, AConstantBStaysAndIsCheckedToo) {
   EXPECT_FALSE(wrote_to_b(operands_, *device_));
   multiply(a_, spot.b(4), operands_.c);
   EXPECT_NO_THROW(spot.after());
-  std::memset(operands_.c.data, 0, operands_.c.bytes());
   spot.before(1);
-  EXPECT_THROW(spot.after(), WrongLaunch);
+  EXPECT_THROW(spot.after(), WrongLaunch) << "C has what the launch before left, but for some";
+  spot.before(2, false);
+  multiply(a_, spot.b(0), operands_.c);
+  spot.write_changes();
+  EXPECT_THROW(spot.after(), WrongLaunch) << "the first launch of two";
+}
+
+TEST_F(SpotChecked, ARowIsLookedAtAsOftenAsItHasWork) {
+  a_ = band(1000);  // and one row that has half of all nonzeros
+  for (std::int64_t e = a_.row_ptr.back(); e < 2 * a_.row_ptr[999]; ++e) {
+    a_.col_idx.push_back(static_cast<std::int32_t>(e % 1000));
+    a_.values.push_back(1);
+  }
+  a_.row_ptr.back() = a_.nnz();
+  make(4, Layout::row_major);
+  SpotChecks spot = checks();
+  const CsrMatrix without_it = [&] {
+    CsrMatrix a = a_;
+    std::fill(a.values.begin() + a.row_ptr[999], a.values.end(), 0.0F);
+    return a;
+  }();
+  const auto launch_often = [&] {
+    for (int i = 0; i < 40; ++i) {  // two rows each by their work: 2^-80
+      spot.before(1);
+      multiply(without_it, spot.b(0), operands_.c);
+      spot.after();
+    }
+  };
+  EXPECT_THROW(launch_often(), WrongLaunch);
+}
+
+TEST_F(SpotChecked, ASmallProductThatIsLeftOutIsFoundOut) {
+  for (std::size_t e = 0; e < a_.values.size(); e += 2) a_.values[e] *= 0x1p-12F;
+  make(4, Layout::row_major);
+  const ErrorBound wide = {.unit = 0x1p-10};
+  CsrMatrix without_them = a_;
+  for (std::size_t e = 0; e < a_.values.size(); e += 2) without_them.values[e] = 0;
+  const auto launch_often = [&](const CsrMatrix& a) {
+    SpotChecks spot(a_, {}, operands_, wide, Precision::fp16, false, *device_);
+    for (int i = 0; i < 40; ++i) {
+      spot.before(1);
+      multiply(a, spot.b(0), operands_.c);
+      spot.after();
+    }
+    spot.restore();
+  };
+  EXPECT_NO_THROW(launch_often(a_));
+  EXPECT_THROW(launch_often(without_them), WrongLaunch);
+}
+
+TEST_F(SpotChecked, ErrorsThatTheBoundsOfElementsHideAreAddedUp) {
+  constexpr std::int64_t kLong = 900;
+  a_ = {8, kLong, {0}, {}, {}};
+  for (std::int64_t row = 0; row < a_.rows; ++row) {
+    for (std::int64_t col = 0; col < kLong; ++col) {
+      a_.col_idx.push_back(static_cast<std::int32_t>(col));
+      a_.values.push_back(1 + 0x1p-9F);
+    }
+    a_.row_ptr.push_back(a_.nnz());
+  }
+  make(4, Layout::row_major);
+  CsrMatrix rounded = a_;
+  std::ranges::fill(rounded.values, 1.0F);
+  const auto launch_often = [&](const CsrMatrix& a, bool drawn) {
+    const ErrorBound bound = {.unit = 0x1p-18, .to_nearest = true};
+    SpotChecks spot(a_, {}, operands_, bound, Precision::fp16, false, *device_, {}, drawn);
+    for (int i = 0; i < 40; ++i) {
+      spot.before(1);
+      multiply(a, spot.b(0), operands_.c);
+      spot.after();
+    }
+    spot.restore();
+  };
+  EXPECT_NO_THROW(launch_often(a_, true));
+  EXPECT_NO_THROW(launch_often(rounded, false)) << "each is within its bound";
+  EXPECT_THROW(launch_often(rounded, true), WrongLaunch);
 }
 
 TEST_F(SpotChecked, AnAWithoutNonzerosHasNothingToLookAt) {
