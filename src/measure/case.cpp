@@ -121,11 +121,11 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     if (!first) hold_stream(device);
     start_c(input);
     if (first) device.synchronize();
-    const double start = steady_seconds();
+    const OwnSeconds since(launching_threads(device.info().kind));
     launch();
     device.synchronize();
     if (first) {
-      row.metrics["first_launch_us"] = (steady_seconds() - start) * 1e6;
+      row.metrics["first_launch_us"] = since.passed() * 1e6;
       StageTimer stages;
       add_unfinished_work(device, Unfinished::everywhere, stages);
       add_stages(stages, row);

@@ -21,6 +21,7 @@
 #include "process/interrupt.hpp"
 #include "process/preemptions.hpp"
 #include "process/processor_seconds.hpp"
+#include "process/waited_seconds.hpp"
 #include "timing/quantiles.hpp"
 #include "timing/sampler.hpp"
 #include "timing/throttling.hpp"
@@ -104,14 +105,19 @@ class OneOfEachBlock {
   int seen_ = 0, left_ = 0, picked_ = 0;
 };
 
-// What launches took that their own time does not explain. A kernel may prepare in one of them.
+// What launches took that their own time does not explain, nor other work that had the processors.
+// A kernel may prepare in one of them.
 class Stalls {
  public:
-  void begin() { start_ = steady_seconds(); }
-  void end(int launches) { took_.push_back({(steady_seconds() - start_) * 1e6, launches}); }
-  void add(const Timing& timing) {
+  explicit Stalls(DeviceKind device) : threads_(launching_threads(device)), since_(threads_) {}
+
+  void begin() { since_ = OwnSeconds(threads_); }
+  void end(int launches) { took_.push_back({since_.passed() * 1e6, launches}); }
+  // Samples, while which threads waited so long in all. A GPU's are timed by events.
+  void add(const Timing& timing, double waited) {
+    const double waited_us = threads_ == Threads::all ? waited * 1e6 : 0;
     for (const double us : timing.samples_us)
-      took_.push_back({us * timing.launches_per_sample, timing.launches_per_sample});
+      took_.push_back({us * timing.launches_per_sample - waited_us, timing.launches_per_sample});
   }
 
   // The longest in milliseconds, where a launch takes `us`.
@@ -128,7 +134,8 @@ class Stalls {
     double us;
     int launches;
   };
-  double start_ = 0;
+  Threads threads_;
+  OwnSeconds since_;
   std::vector<Took> took_;
 };
 
@@ -164,7 +171,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     ++launches_so_far;
     launch_product(at);
   };
-  Stalls stalls;
+  Stalls stalls(device.info().kind);
   // The checks after sampling must see what the timed launches wrote. So C is poisoned after any
   // recording, just before the first timed launch, and before every cold one: the flush that
   // follows leaves as little of C in the cache as the launch before it did.
@@ -300,6 +307,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   const Preemptions preemptions;
   const ProcessorsUsed processors;
   Times times;
+  const OwnSeconds since_hot(launching_threads(device.info().kind));
   times.hot = take_steadily(device, row, [&] {
     poisoned = false;
     launches_so_far = 0;
@@ -312,6 +320,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
       row.metrics["processors_used"] = used;
   }
   if (!right) return std::nullopt;
+  stalls.add(times.hot, since_hot.waited());
   const int batch = times.hot.launches_per_sample;
   const int late_batches = info.inspects_b ? kFewestChecks : kLateBatches;
   for (int i = 0; batch > 1 && i < late_batches; ++i) launch_late_batch(batch);
@@ -343,11 +352,11 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             take_c(input);
             right = right && verify(input, row);
           }};
+  const OwnSeconds since_cold(launching_threads(device.info().kind));
   times.cold = take_steadily(
       device, row, [&] { return sample_cold(device, launch, limits, sampler, around_cold); });
   if (!right) return std::nullopt;
-  stalls.add(times.hot);
-  stalls.add(times.cold);
+  stalls.add(times.cold, since_cold.waited());
   if (const double ms = stalls.longest(times.cold.median_us); ms > kHiddenPreparationMs)
     row.metrics["launch_stall_ms"] = ms;
   // The C that the timed launches left shows that one of them worked, not that each did.

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "measure/case_input.hpp"
+#include "process/waited_seconds.hpp"
 
 namespace spmmbench {
 
@@ -27,6 +28,11 @@ std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row);
 // host in threads, which takes 1 ms at least. It is part of the preparation.
 enum class Unfinished { on_streams, everywhere };
 void add_unfinished_work(Device& device, Unfinished look, StageTimer& stages);
+
+// Whose time a launch takes: on a GPU that of the caller, on the host that of all threads.
+inline Threads launching_threads(DeviceKind kind) {
+  return kind == DeviceKind::host ? Threads::all : Threads::caller;
+}
 
 void add_stages(const StageTimer& stages, ResultRow& row);
 

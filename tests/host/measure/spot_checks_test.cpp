@@ -158,7 +158,7 @@ TEST_F(SpotChecked, ARowIsLookedAtAsOftenAsItHasWork) {
     a_.col_idx.push_back(static_cast<std::int32_t>(e % 1000));
     a_.values.push_back(1);
   }
-  a_.row_ptr.back() = a_.nnz();
+  a_.row_ptr.back() = static_cast<std::int64_t>(a_.values.size());
   make(4, Layout::row_major);
   SpotChecks spot = checks();
   const CsrMatrix without_it = [&] {
@@ -203,7 +203,7 @@ TEST_F(SpotChecked, ErrorsThatTheBoundsOfElementsHideAreAddedUp) {
       a_.col_idx.push_back(static_cast<std::int32_t>(col));
       a_.values.push_back(1 + 0x1p-9F);
     }
-    a_.row_ptr.push_back(a_.nnz());
+    a_.row_ptr.push_back(static_cast<std::int64_t>(a_.values.size()));
   }
   make(4, Layout::row_major);
   CsrMatrix rounded = a_;
