@@ -9,7 +9,6 @@
 #include <chrono>
 #include <thread>
 
-
 namespace spmmbench {
 namespace {
 

@@ -168,9 +168,15 @@ TEST_F(Sampler, LongLaunchesStopAtTheTimeCap) {
 }
 
 TEST_F(Sampler, ColdFlushesBeforeEachIsolatedLaunch) {
+  std::size_t samples = 0;
+  const AroundSample around = {.flushed = [&] {
+    EXPECT_EQ(device_.launches, samples);
+    EXPECT_EQ(device_.flushes, ++samples);
+  }};
   const Timing timing = sample_cold(
-      device_, [](int) {}, rule_, {}, {}, clock_);
+      device_, [](int) {}, rule_, {}, around, clock_);
   EXPECT_EQ(timing.launches_per_sample, 1);
+  EXPECT_EQ(samples, static_cast<std::size_t>(timing.n()));
   EXPECT_EQ(device_.flushes, static_cast<std::size_t>(timing.n()));
   for (const bool cold : device_.cold) EXPECT_TRUE(cold);
 }
