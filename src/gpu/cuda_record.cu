@@ -163,7 +163,6 @@ class Recording final : public Replay {
       }
     ready_ = {launches, instantiate(copy)};
     if (!ready_.graph) throw DeviceError("a part of a CUDA graph cannot be made", false);
-    SPMMBENCH_CUDA(cudaGraphUpload(ready_.graph.get(), stream()));
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "gpu/nvml.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "core/shared_library.hpp"
@@ -43,6 +44,14 @@ class Nvml {
     return modes;
   }
 
+  int other_processes(const std::string& uuid) const {
+    NvmlDevice device = nullptr;
+    if (handle_by_uuid_ == nullptr || handle_by_uuid_(uuid.c_str(), &device) != kSuccess) return 0;
+    unsigned count = 0;  // stays the number that there are where no room is given for them
+    if (processes_ != nullptr) (void)processes_(device, &count, nullptr);
+    return std::max(static_cast<int>(count) - 1, 0);
+  }
+
   ClockState clock_state(const std::string& uuid) const {
     NvmlDevice device = nullptr;
     if (handle_by_uuid_ == nullptr || handle_by_uuid_(uuid.c_str(), &device) != kSuccess) return {};
@@ -75,6 +84,7 @@ class Nvml {
     find("nvmlDeviceGetTemperature", temperature_);
     find("nvmlDeviceGetPowerUsage", power_);
     find("nvmlDeviceGetCurrentClocksThrottleReasons", throttle_);
+    find("nvmlDeviceGetComputeRunningProcesses_v3", processes_);
   }
 
   template <class Function>
@@ -90,6 +100,7 @@ class Nvml {
   int (*clock_info_)(NvmlDevice, int, unsigned*) = nullptr;
   int (*temperature_)(NvmlDevice, int, unsigned*) = nullptr;
   int (*power_)(NvmlDevice, unsigned*) = nullptr;  // milliwatts
+  int (*processes_)(NvmlDevice, unsigned*, void*) = nullptr;
   int (*throttle_)(NvmlDevice, unsigned long long*) = nullptr;
 };
 
@@ -98,6 +109,8 @@ class Nvml {
 std::string nvml_driver_version() { return Nvml::instance().driver_version(); }
 
 DeviceModes nvml_modes(const std::string& uuid) { return Nvml::instance().modes(uuid); }
+
+int nvml_other_processes(const std::string& uuid) { return Nvml::instance().other_processes(uuid); }
 
 ClockState nvml_clock_state(const std::string& uuid) { return Nvml::instance().clock_state(uuid); }
 

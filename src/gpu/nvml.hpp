@@ -12,6 +12,10 @@ namespace spmmbench {
 std::string nvml_driver_version();                     // "580.159.04"; empty when absent
 ClockState nvml_clock_state(const std::string& uuid);  // uuid as in DeviceInfo
 
+// Those that use the device for computation besides this one, which does; 0 where they are not
+// seen.
+int nvml_other_processes(const std::string& uuid);
+
 // Of a device's memory and of its division into instances.
 struct DeviceModes {
   std::optional<bool> ecc, mig;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/steady_seconds.hpp"
+#include "gpu/nvml.hpp"
 #include "gpu/rates.hpp"
 #include "measure/case_checks.hpp"
 #include "measure/preparation.hpp"
@@ -357,8 +358,11 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
       device, row, [&] { return sample_cold(device, launch, limits, sampler, around_cold); });
   if (!right) return std::nullopt;
   stalls.add(times.cold, since_cold.waited());
-  if (const double ms = stalls.longest(times.cold.median_us); ms > kHiddenPreparationMs)
+  if (const double ms = stalls.longest(times.cold.median_us); ms > kHiddenPreparationMs) {
     row.metrics["launch_stall_ms"] = ms;
+    if (const int others = on_gpu ? nvml_other_processes(device.info().uuid) : 0; others > 0)
+      row.metrics["gpu_processes"] = others;
+  }
   // The C that the timed launches left shows that one of them worked, not that each did.
   const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };
   const bool stays_right = launches_stay_right(device, info, input.operands->c,

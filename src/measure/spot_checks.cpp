@@ -167,13 +167,16 @@ UpdateChain SpotChecks::chain_of(const Watched& watched, std::int64_t j) const {
 
 void SpotChecks::before(int launches, bool write_now) {
   if (next_.launches != launches || next_.late == write_now) make_ready(launches, write_now);
-  const std::vector<Change> earlier = std::move(batch_.changes);
+  earlier_.insert(earlier_.end(), batch_.changes.begin(), batch_.changes.end());
   batch_ = std::exchange(next_, {});
   read_ = nullptr;
+  const bool comes_soon = !write_now && launches == 1;  // write_changes, before any launch
+  if (comes_soon) return;
   std::vector<Piece> pieces;
-  add_pieces(earlier, &Change::was, pieces);
+  add_pieces(earlier_, &Change::was, pieces);
   if (write_now) add_changes(pieces);
   write(pieces);
+  earlier_.clear();
 }
 
 void SpotChecks::add_changes(std::vector<Piece>& pieces) const {
@@ -296,8 +299,10 @@ void SpotChecks::add_pieces(const std::vector<Change>& changes,
 
 void SpotChecks::write_changes(double after_us) {
   std::vector<Piece> pieces;
+  add_pieces(earlier_, &Change::was, pieces);
   add_changes(pieces);
   write(pieces, after_us);
+  earlier_.clear();
 }
 
 void SpotChecks::write(std::span<const Piece> pieces, double after_us) {
@@ -398,8 +403,10 @@ void SpotChecks::add_error(const char* what, double error, double mean_square,
 
 void SpotChecks::restore() {
   std::vector<Piece> pieces;
+  add_pieces(earlier_, &Change::was, pieces);
   add_pieces(batch_.changes, &Change::was, pieces);
   write(pieces);
+  earlier_.clear();
   batch_.changes.clear();
 }
 

@@ -151,6 +151,7 @@ class SpotChecks {
   bool signs_are_drawn_;
   std::vector<DenseView> views_;
   std::mt19937_64 random_{std::random_device{}()};
+  std::vector<Change> earlier_;          // of batches before, to be undone
   Checked batch_, next_;                 // the latest batch, and the one that was made ready
   const unsigned char* read_ = nullptr;  // where read_soon brings what it reads
   std::int64_t compared_ = 0, nearer_to_old_ = 0;

@@ -77,7 +77,7 @@ void Warnings::add(const ResultRow& row) {
   if (const auto it = row.metrics.find("processors_used"); it != row.metrics.end())
     processors_.note(it->second, row);
   if (const auto it = row.metrics.find("launch_stall_ms"); it != row.metrics.end() && !preempted)
-    stalls_.note(it->second, row);
+    (row.metrics.contains("gpu_processes") ? shared_ : stalls_).note(it->second, row);
   // Where other work took the processors, the cache need not be the reason.
   if (const double cold = (row.cold->median_us - timer_floor_us_) / hot.median_us;
       cold > kFarCold && !preempted)
@@ -155,6 +155,12 @@ std::vector<std::string> Warnings::lines() const {
         "in {} of {} rows a launch after the first took {:g} ms more than the others (worst {:.0f} "
         "ms: {}). It seems to prepare, or other work on the host held it up",
         stalls_.rows, rows_, kHiddenPreparationUs / 1e3, stalls_.worst, stalls_.where));
+  if (shared_.rows > 0)
+    lines.push_back(
+        fmt::format("other processes used the GPU in {} of {} rows, and a launch took up to {:.0f} "
+                    "ms more than "
+                    "the others ({}). Times may be wrong by far: let nothing else run there",
+                    shared_.rows, rows_, shared_.worst, shared_.where));
   if (slow_start_.rows > 0)
     lines.push_back(fmt::format(
         "the first sample of {} of {} rows took {:g} times the others or more (worst {:.1f}: {}). "

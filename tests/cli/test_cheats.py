@@ -239,7 +239,9 @@ class GpuCheatsTest(Cheats):
         self.assertGreater(rows["prepares_in_a_stream"]["stages_ms"]["unfinished"], 25)
         self.assertGreater(rows["in_the_first_launch"]["metrics"]["first_launch_us"], 25_000)
         self.assertGreater(rows["in_a_later_launch"]["metrics"]["launch_stall_ms"], 25)
-        self.assertNotIn("launch_stall_ms", rows["in_supports"]["metrics"])
+        honest = rows["in_supports"]["metrics"]
+        if "gpu_processes" not in honest:  # they hold launches up
+            self.assertNotIn("launch_stall_ms", honest)
 
 
 if __name__ == "__main__":

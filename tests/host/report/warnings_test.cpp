@@ -145,6 +145,14 @@ TEST(Warnings, ALaterLaunchThatPreparesAndTooManyThreadsAreCounted) {
   ASSERT_EQ(lines_of("launch_stall_ms", 62).size(), 1U);
   EXPECT_TRUE(lines_of("launch_stall_ms", 62)[0].starts_with(
       "in 1 of 1 rows a launch after the first took 20 ms more than the others (worst 62 ms"));
+  ResultRow shared = row_of("rsh", "fp16", 100);
+  shared.metrics = {{"launch_stall_ms", 62}, {"gpu_processes", 3}};
+  shared.cold = shared.hot = summarise(std::vector<double>(6, 5000), 1);
+  Warnings warnings(0.01, 0);
+  warnings.add(shared);
+  ASSERT_EQ(warnings.lines().size(), 1U) << "nobody is said to prepare";
+  EXPECT_TRUE(warnings.lines()[0].starts_with(
+      "other processes used the GPU in 1 of 1 rows, and a launch took up to 62 ms"));
   ASSERT_EQ(lines_of("processors_used", 3.9).size(), 1U);
   EXPECT_TRUE(lines_of("processors_used", 3.9)[0].starts_with(
       "1 of 1 rows used more processors than OpenMP has threads (worst 3.9"));
