@@ -21,6 +21,7 @@
 #include "async_bcsr/device_groups.cuh"
 #include "common/memory_layout.hpp"
 #include "common/scratch.hpp"
+#include "common/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/precision.hpp"
 
@@ -31,10 +32,14 @@ constexpr int kMarkThreads = 1024;
 constexpr int kSlabWords = 8192;  // in shared memory at a time
 constexpr std::int64_t kSlabBlocks = std::int64_t{kSlabWords} * kWordBits;
 
+struct BlockCounts {
+  unsigned long long all, widest;  // of all block rows, and of the one with most
+};
+
 // `kept`: its arrays, or none, to count alone. `counts`: the blocks of each block row, or of all.
 template <bool kKeep>
 __global__ void __launch_bounds__(kMarkThreads)
-    mark_blocks(DeviceCsr a, Pattern kept, unsigned long long* all) {
+    mark_blocks(DeviceCsr a, Pattern kept, BlockCounts* counts) {
   using Scan = cub::BlockScan<std::int32_t, kMarkThreads>;
   __shared__ typename Scan::TempStorage temporary;
   __shared__ std::uint32_t bits[kSlabWords];
@@ -72,8 +77,12 @@ __global__ void __launch_bounds__(kMarkThreads)
     }
   }
   if (threadIdx.x != 0) return;
-  if (kKeep) kept.block_row_ptr[block_row] = before;
-  else atomicAdd(all, static_cast<unsigned long long>(before));
+  if (kKeep) {
+    kept.block_row_ptr[block_row] = before;
+  } else {
+    atomicAdd(&counts->all, static_cast<unsigned long long>(before));
+    atomicMax(&counts->widest, static_cast<unsigned long long>(before));
+  }
 }
 
 // From the blocks of each block row, in place: those before it, and at the end all.
@@ -103,9 +112,10 @@ __global__ void __launch_bounds__(kSumThreads)
   if (threadIdx.x == 0) *totals = {before, longest, filled};
 }
 
+// `width`: 0, or the blocks that a block row has room for, as Blocked-ELL has them.
 template <class Bits>
 __global__ void __launch_bounds__(kThreads)
-    fill_blocks(DeviceCsr a, Pattern pattern, Bits* values) {
+    fill_blocks(DeviceCsr a, Pattern pattern, std::int64_t width, Bits* values) {
   const std::int64_t row = warp_of_grid();
   if (row >= a.rows) return;
   const std::int64_t block_row = row / pattern.bm, row_in_block = row % pattern.bm;
@@ -114,48 +124,65 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t at = a.row_ptr[row] + lane_of_warp(); at < end; at += kWarpLanes) {
     const std::int32_t column = __ldg(a.col_idx + at);
     const std::int64_t block = pattern.block_at(block_row, column / pattern.bk);
-    values[(block * pattern.bm + row_in_block) * pattern.bk + column % pattern.bk] =
-        static_cast<const Bits*>(a.values)[at];
+    const std::int64_t line = width == 0 ? block * pattern.bm + row_in_block
+                                         : row * width + block - pattern.block_row_ptr[block_row];
+    values[line * pattern.bk + column % pattern.bk] = static_cast<const Bits*>(a.values)[at];
   }
 }
 
+// A thread for each word of the pattern: its column blocks.
+__global__ void __launch_bounds__(kThreads)
+    list_blocks(Pattern pattern, std::int64_t width, std::int32_t* block_col) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (at >= pattern.block_rows() * pattern.words()) return;
+  const std::int64_t block_row = at / pattern.words(), first = at % pattern.words() * kWordBits;
+  std::int32_t* to = block_col + pattern.rank[at] +
+                     (width == 0 ? pattern.block_row_ptr[block_row] : block_row * width);
+  for (std::uint32_t bits = pattern.bits[at]; bits != 0; bits &= bits - 1)
+    *to++ = static_cast<std::int32_t>(first) + __ffs(static_cast<int>(bits)) - 1;
+}
+
 // The column blocks of A, in `memory`, and what the host needs of them.
-Pattern find_blocks(const DeviceCsr& a, int bm, int bk, Buffer& memory, DeviceBlocks& out,
-                    Device& device) {
+Pattern find_blocks(const DeviceCsr& a, int bm, int bk, Buffer& memory,
+                    BcsrPattern::Totals& totals_out, Device& device) {
   Pattern pattern{a.rows, a.cols, bm, bk};
   const std::int64_t words = pattern.block_rows() * pattern.words();
   MemoryLayout layout;
   const std::size_t bits_at = layout.add(words * sizeof(std::uint32_t)),
                     rank_at = layout.add(words * sizeof(std::int32_t)),
-                    ptr_at = layout.add((pattern.block_rows() + 1) * sizeof(std::int32_t)),
-                    totals_at = layout.add(sizeof(BcsrPattern::Totals));
+                    ptr_at = layout.add((pattern.block_rows() + 1) * sizeof(std::int32_t));
   memory = device.allocate(layout.bytes());
   pattern.bits = array_at<std::uint32_t>(memory, bits_at);
   pattern.rank = array_at<std::int32_t>(memory, rank_at);
   pattern.block_row_ptr = array_at<std::int32_t>(memory, ptr_at);
-  auto* const totals = array_at<BcsrPattern::Totals>(memory, totals_at);
+  const ToldToHost told(device);
   const cudaStream_t stream = stream_of(device);
   if (const auto ctas = static_cast<unsigned>(pattern.block_rows()); ctas > 0) {
     mark_blocks<true><<<ctas, kMarkThreads, 0, stream>>>(a, pattern, nullptr);
     SPMMBENCH_CUDA_LAUNCHED();
   }
-  sum_blocks<<<1, kSumThreads, 0, stream>>>(pattern.block_row_ptr, pattern.block_rows(), totals);
+  sum_blocks<<<1, kSumThreads, 0, stream>>>(pattern.block_row_ptr, pattern.block_rows(),
+                                            told.as<BcsrPattern::Totals>());
   SPMMBENCH_CUDA_LAUNCHED();
-  device.download(&out.totals, totals, sizeof out.totals);
+  device.synchronize();
+  totals_out = *told.as<BcsrPattern::Totals>();
   return pattern;
 }
 
-void fill_values(const DeviceCsr& a, const Pattern& pattern, DeviceBlocks& out, Device& device) {
-  const std::int64_t blocks = std::max<std::int64_t>(1, out.totals.blocks);
-  out.values = device.allocate(blocks * pattern.bm * pattern.bk * bytes_of(a.value_type));
-  device.fill_bytes(out.values.data(), 0, out.values.bytes());
-  if (a.nnz == 0) return;
+// Of so many blocks, one at least. `width` as in fill_blocks.
+Buffer fill_values(const DeviceCsr& a, const Pattern& pattern, std::int64_t blocks,
+                   std::int64_t width, Device& device) {
+  Buffer values = device.allocate(std::max<std::int64_t>(1, blocks) * pattern.bm * pattern.bk *
+                                  bytes_of(a.value_type));
+  device.fill_bytes(values.data(), 0, values.bytes());
+  if (a.nnz == 0) return values;
   visit_element(a.value_type, [&](auto element) {
     using Bits = typename decltype(element)::Bits;
     fill_blocks<<<ctas_for(a.rows * kWarpLanes), kThreads, 0, stream_of(device)>>>(
-        a, pattern, out.values.as<Bits>());
+        a, pattern, width, values.as<Bits>());
     SPMMBENCH_CUDA_LAUNCHED();
   });
+  return values;
 }
 
 // Sorts numbers 0 .. count - 1 by falling keys, equal ones in their order.
@@ -293,44 +320,107 @@ void build_groups(const Pattern& pattern, int unit_k, BcsrGrouping grouping, Dev
   device.synchronize();  // before the sources go
 }
 
+std::size_t pattern_bytes(const Pattern& pattern) {
+  constexpr std::int64_t kBytesOfWord = sizeof(std::uint32_t) + sizeof(std::int32_t);
+  return static_cast<std::size_t>(pattern.block_rows() * pattern.words() * kBytesOfWord);
+}
+
+BcsrPattern sizes_of(const DeviceCsr& a, int bm, int bk) {
+  BcsrPattern out;
+  out.rows = a.rows;
+  out.cols = a.cols;
+  out.nnz = a.nnz;
+  out.bm = bm;
+  out.bk = bk;
+  return out;
+}
+
+// The column blocks: `places` of them, those that are none with -1.
+Buffer list_columns(const Pattern& pattern, std::int64_t places, std::int64_t width,
+                    Device& device) {
+  constexpr unsigned char kNone = 0xFF;
+  Buffer out = device.allocate(places * sizeof(std::int32_t));
+  if (width > 0) device.fill_bytes(out.data(), kNone, out.bytes());
+  list_blocks<<<ctas_for(pattern.block_rows() * pattern.words()), kThreads, 0, stream_of(device)>>>(
+      pattern, width, out.as<std::int32_t>());
+  SPMMBENCH_CUDA_LAUNCHED();
+  return out;
+}
+
+BlockCounts counts_of(const DeviceCsr& a, int bm, int bk) {
+  const Pattern pattern{a.rows, a.cols, bm, bk};
+  if (a.nnz == 0) return {};
+  const Scratch scratch(sizeof(BlockCounts));
+  mark_blocks<false><<<static_cast<unsigned>(pattern.block_rows()), kMarkThreads>>>(
+      a, pattern, scratch.as<BlockCounts>());
+  SPMMBENCH_CUDA_LAUNCHED();
+  return scratch.read<BlockCounts>();
+}
+
 }  // namespace
+
+DeviceBcsr build_bcsr(const DeviceCsr& a, int block, Device& device) {
+  DeviceBcsr out;
+  out.sizes = sizes_of(a, block, block);
+  Buffer memory;
+  const Pattern pattern = find_blocks(a, block, block, memory, out.totals, device);
+  out.block_row_ptr = device.allocate((pattern.block_rows() + 1) * sizeof(std::int32_t));
+  SPMMBENCH_CUDA(cudaMemcpyAsync(out.block_row_ptr.data(), pattern.block_row_ptr,
+                                 out.block_row_ptr.bytes(), cudaMemcpyDeviceToDevice,
+                                 stream_of(device)));
+  out.block_col = list_columns(pattern, out.totals.blocks, 0, device);
+  out.values = fill_values(a, pattern, out.totals.blocks, 0, device);
+  device.synchronize();  // before `memory` goes
+  return out;
+}
+
+DeviceBcsr build_blocked_ell(const DeviceCsr& a, int block, Device& device) {
+  DeviceBcsr out;
+  out.sizes = sizes_of(a, block, block);
+  Buffer memory;
+  const Pattern pattern = find_blocks(a, block, block, memory, out.totals, device);
+  out.width = std::max<std::int64_t>(1, out.totals.longest);
+  const std::int64_t places = pattern.block_rows() * out.width;
+  out.block_col = list_columns(pattern, places, out.width, device);
+  out.values = fill_values(a, pattern, places, out.width, device);
+  device.synchronize();  // before `memory` goes
+  return out;
+}
 
 DeviceBlocks build_blocks(const DeviceCsr& a, int bm, int bk, int unit_k, BcsrGrouping grouping,
                           Device& device) {
   DeviceBlocks out;
-  out.sizes.rows = a.rows;
-  out.sizes.cols = a.cols;
-  out.sizes.nnz = a.nnz;
-  out.sizes.bm = bm;
-  out.sizes.bk = bk;
+  out.sizes = sizes_of(a, bm, bk);
   Buffer memory;
-  const Pattern pattern = find_blocks(a, bm, bk, memory, out, device);
-  fill_values(a, pattern, out, device);
+  const Pattern pattern = find_blocks(a, bm, bk, memory, out.totals, device);
+  out.values = fill_values(a, pattern, out.totals.blocks, 0, device);
   build_groups(pattern, unit_k, grouping, out, device);
   device.synchronize();  // before `memory` goes
   return out;
 }
 
+bool pattern_fits(std::int64_t rows, std::int64_t cols, int block) {
+  constexpr std::size_t kMost = std::size_t{1} << 32;
+  return pattern_bytes({rows, cols, block, block}) <= kMost;
+}
+
 std::size_t scratch_bytes(std::int64_t rows, std::int64_t cols, int bm, int bk) {
   const Pattern pattern{rows, cols, bm, bk};
   const std::int64_t units = pattern.units();
-  constexpr std::int64_t kBytesOfWord = sizeof(std::uint32_t) + sizeof(std::int32_t);
   constexpr std::int64_t kBytesOfUnit = 64;  // UnitArrays and SortedGroups have twelve numbers
   const std::int64_t pairs =
       units * std::min(std::max<std::int64_t>(units - 1, 0), BcsrGroups::candidates(units));
-  return static_cast<std::size_t>(pattern.block_rows() * pattern.words() * kBytesOfWord +
-                                  units * kBytesOfUnit +
+  return pattern_bytes(pattern) +
+         static_cast<std::size_t>(units * kBytesOfUnit +
                                   pairs * std::int64_t{sizeof(std::int32_t)});
 }
 
 std::int64_t count_blocks(const DeviceCsr& a, int bm, int bk) {
-  const Pattern pattern{a.rows, a.cols, bm, bk};
-  if (a.nnz == 0) return 0;
-  const Scratch scratch(sizeof(unsigned long long));
-  mark_blocks<false><<<static_cast<unsigned>(pattern.block_rows()), kMarkThreads>>>(
-      a, pattern, scratch.as<unsigned long long>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  return static_cast<std::int64_t>(scratch.read<unsigned long long>());
+  return static_cast<std::int64_t>(counts_of(a, bm, bk).all);
+}
+
+std::int64_t widest_block_row(const DeviceCsr& a, int bm, int bk) {
+  return static_cast<std::int64_t>(counts_of(a, bm, bk).widest);
 }
 
 }  // namespace spmmbench::async_bcsr

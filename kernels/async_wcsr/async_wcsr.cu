@@ -253,6 +253,7 @@ class AsyncWcsrPrepared final : public Prepared {
     if (is_resident_) {
       resident_orders_.emplace(a.orders, device);
       survey = std::make_unique<DeviceSurvey>(a_, *resident_orders_, device);
+      survey_ = survey.get();
     }
     chooser_.emplace(a_, options, kOrder, kSearched,
                      window::dense_box_cost(static_cast<int>(bytes_of(storage_type(a.precision)))),
@@ -319,11 +320,6 @@ class AsyncWcsrPrepared final : public Prepared {
     if (nonempty) out.empty_rows = device_.upload(window::rows_of_c(nonempty->empty, a_.row_ids));
   }
 
-  double empty_share() {
-    return a_.features != nullptr ? a_.features->empty_rows
-                                  : share_of_empty_rows(*a_.on_device, device_);
-  }
-
   void build_resident(const window::Choice& choice, Windows& out, StageTimer& cost) {
     const DeviceCsr& csr = *a_.on_device;
     const Buffer* order = &resident_orders_->get(csr, choice.order, cost);
@@ -332,7 +328,7 @@ class AsyncWcsrPrepared final : public Prepared {
     {
       const auto timed = cost.scope("build");
       if (choice.height_index == kClearsHeight && csr.nnz > 0 &&
-          empty_share() >= kLeastEmptyShare) {
+          survey_->empty_share() >= kLeastEmptyShare) {
         nonempty = split_empty_rows(csr, *order, device_);
         order = &nonempty.rows;
         places = nonempty.count;
@@ -375,6 +371,7 @@ class AsyncWcsrPrepared final : public Prepared {
   bool replaced_ = false;
   std::optional<ResidentOrders> resident_orders_;
   std::optional<window::WindowChooser> chooser_;
+  DeviceSurvey* survey_ = nullptr;  // the chooser's, where all is made on the device
   SharedWindows windows_;
   SharedPart<HubColumns> hubs_;
 };

@@ -49,6 +49,7 @@
 
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
+#include "common/memory_layout.hpp"
 #include "common/resident_csr.hpp"
 #include "common/sums.cuh"
 #include "csr_row_split/segments.hpp"
@@ -284,11 +285,13 @@ class CsrRowSplitPlan final : public Plan {
                   StageTimer& stages)
       : a_(a), n_(n), tiling_(tile_columns(operand, n)), overlap_(kernels_wait()) {
     const auto timed = stages.scope("upload");
-    sums_ = device.allocate(a.segments.split_count * tiling_.columns_padded *
-                            bytes_of(sum_type(operand.precision)));
-    arrivals_ = device.allocate(a.segments.split_count * tiling_.slabs * sizeof(unsigned));
+    const std::int64_t split_rows = a.segments.split_count;
+    if (split_rows == 0) return;
+    MemoryLayout layout;
+    layout.add(split_rows * tiling_.columns_padded * bytes_of(sum_type(operand.precision)));
+    arrivals_at_ = layout.add(split_rows * tiling_.slabs * sizeof(unsigned));
+    sums_ = device.allocate(layout.bytes());
     device.fill_bytes(sums_.data(), 0, sums_.bytes());
-    device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
   }
 
@@ -308,7 +311,7 @@ class CsrRowSplitPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    report.device_bytes += a_.bytes() + sum_of_bytes(sums_, arrivals_);
+    report.device_bytes += a_.bytes() + sums_.bytes();
     report.params["split"] = fmt::format("{}", a_.split);
     report.params["lanes"] = fmt::format("{}", tiling_.lanes);
     report.metrics["split_rows"] = static_cast<double>(a_.segments.split_count);
@@ -327,7 +330,7 @@ class CsrRowSplitPlan final : public Plan {
                               .twos_end = cut.twos_end,
                               .split_rows = cut.split_rows.as<SplitRow>(),
                               .sums = sums_.as<Sum>(),
-                              .arrivals = arrivals_.as<unsigned>(),
+                              .arrivals = array_at<unsigned>(sums_, arrivals_at_),
                               .columns_padded = tiling_.columns_padded};
     const DeviceCsr& csr = a_.csr.view();
     const CsrEntries<TB> a{csr.col_idx, static_cast<const TB*>(csr.values), csr.scale * b.scale};
@@ -344,7 +347,8 @@ class CsrRowSplitPlan final : public Plan {
   std::int64_t n_;
   Tiling tiling_;
   bool overlap_;
-  Buffer sums_, arrivals_;
+  Buffer sums_;  // of the rows that are cut, and their arrivals
+  std::size_t arrivals_at_ = 0;
 };
 
 class CsrRowSplitPrepared final : public Prepared {

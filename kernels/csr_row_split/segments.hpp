@@ -45,8 +45,7 @@ SPMMBENCH_HOST_DEVICE constexpr bool worth_joining(std::int64_t joined, std::int
 
 // So many segments a row of that length is cut into, if none has more than `split` nonzeros.
 SPMMBENCH_HOST_DEVICE constexpr std::int64_t segments_of(std::int64_t length, std::int64_t split) {
-  const std::int64_t parts = (length + split - 1) / split;
-  return parts > 1 ? parts : 1;
+  return length <= split ? 1 : (length + split - 1) / split;
 }
 // The same where rows may be joined: in two or in four.
 SPMMBENCH_HOST_DEVICE constexpr std::int64_t parts_of(std::int64_t length, std::int64_t split,
@@ -66,7 +65,7 @@ struct Segments {
 Segments cut_rows(const CsrMatrix& a, std::span<const std::int32_t> row_ids, std::int64_t split);
 
 struct DeviceSegments {
-  Buffer segments, split_rows;
+  Buffer segments, split_rows;  // with room for more
   std::int64_t count = 0, fours_end = 0, twos_end = 0, split_count = 0;
 };
 

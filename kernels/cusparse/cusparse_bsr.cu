@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "async_bcsr/device_build.hpp"
 #include "cusparse/cusparse.hpp"
 #include "format/bcsr.hpp"
 #include "spmmbench/registry.hpp"
@@ -35,14 +37,16 @@ class CusparseBsr final : public Kernel {
     const int block = kBlock(problem.options);
     if (auto reason = unsupported_block(problem, block); !reason.empty())
       return Support::no(std::move(reason));
-    const BcsrPattern pattern = BcsrPattern::build(*problem.a, block, block);
-    if (pattern.blocks() > std::numeric_limits<std::int32_t>::max())
+    const std::int64_t blocks = problem.on_device != nullptr
+                                    ? async_bcsr::count_blocks(*problem.on_device, block, block)
+                                    : BcsrPattern::build(*problem.a, block, block).blocks();
+    const std::int64_t stored = blocks * block * block;
+    if (blocks > std::numeric_limits<std::int32_t>::max())
       return Support::no("more blocks than 32-bit indices can count");
-    if (auto reason = unsupported_padding(static_cast<double>(pattern.stored()), problem);
-        !reason.empty())
+    if (auto reason = unsupported_padding(static_cast<double>(stored), problem); !reason.empty())
       return Support::no(std::move(reason));
-    return Support::yes(static_cast<std::size_t>(pattern.stored()) * sizeof(float) +
-                        static_cast<std::size_t>(pattern.blocks() + pattern.block_rows() + 1) *
+    return Support::yes(static_cast<std::size_t>(stored) * sizeof(float) +
+                        static_cast<std::size_t>(blocks + problem.m() / block + 1) *
                             sizeof(std::int32_t));
   }
 
@@ -50,37 +54,50 @@ class CusparseBsr final : public Kernel {
                                     StageTimer& stages) const override {
     (void)cusparse_handle(device);
     const int block = kBlock(options);
+    async_bcsr::DeviceBcsr bcsr = built(a, block, device, stages);
     SparseOnDevice out;
-    Bcsr bcsr;
-    {
-      const auto timed = stages.scope("build");
-      bcsr = Bcsr::build(*a.a, BcsrPattern::build(*a.a, block, block));
-      out.report.format = bcsr.pattern.stats(sizeof(float));
-      out.report.params["block"] = fmt::format("{}", block);
-      out.stored = bcsr.pattern.stored();
-    }
-    {
-      const auto timed = stages.scope("upload");
-      const BcsrPattern& pattern = bcsr.pattern;
-      out.memory.push_back(device.upload(
-          std::vector<std::int32_t>(pattern.block_row_ptr.begin(), pattern.block_row_ptr.end())));
-      out.memory.push_back(device.upload(pattern.block_col));
-      out.memory.push_back(device.upload(bcsr.values));
-      device.synchronize();
-      out.describe = [rows = pattern.block_rows(), cols = a.k() / block, blocks = pattern.blocks(),
-                      block, row_ptr = out.memory[0].data(), block_col = out.memory[1].data(),
-                      values = out.memory[2].data()] {
-        cusparseSpMatDescr_t matrix = nullptr;
-        SPMMBENCH_CUSPARSE(cusparseCreateBsr, &matrix, rows, cols, blocks, block, block, row_ptr,
-                           block_col, values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                           CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F, CUSPARSE_ORDER_ROW);
-        return SparseDescriptor(matrix);
-      };
-    }
+    out.report.format = bcsr.sizes.stats(bcsr.totals, sizeof(float));
+    out.report.params["block"] = fmt::format("{}", block);
+    out.stored = bcsr.totals.blocks * block * block;
+    out.describe = [rows = a.m() / block, cols = a.k() / block, blocks = bcsr.totals.blocks, block,
+                    row_ptr = bcsr.block_row_ptr.data(), block_col = bcsr.block_col.data(),
+                    values = bcsr.values.data()] {
+      cusparseSpMatDescr_t matrix = nullptr;
+      SPMMBENCH_CUSPARSE(cusparseCreateBsr, &matrix, rows, cols, blocks, block, block, row_ptr,
+                         block_col, values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                         CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F, CUSPARSE_ORDER_ROW);
+      return SparseDescriptor(matrix);
+    };
+    out.memory.push_back(std::move(bcsr.block_row_ptr));
+    out.memory.push_back(std::move(bcsr.block_col));
+    out.memory.push_back(std::move(bcsr.values));
     return make_cusparse_prepared(a, device, std::move(out), kAlgorithm, false);
   }
 
  private:
+  static async_bcsr::DeviceBcsr built(const SparseOperand& a, int block, Device& device,
+                                      StageTimer& stages) {
+    if (async_bcsr::pattern_fits(a.m(), a.k(), block)) {
+      const ResidentCsr csr(a, device, stages);
+      const auto timed = stages.scope("build");
+      return async_bcsr::build_bcsr(csr.view(), block, device);
+    }
+    Bcsr host;
+    {
+      const auto timed = stages.scope("build");
+      host = Bcsr::build(*a.a, BcsrPattern::build(*a.a, block, block));
+    }
+    const auto timed = stages.scope("upload");
+    const BcsrPattern& pattern = host.pattern;
+    const std::vector<std::int32_t> row_ptr(pattern.block_row_ptr.begin(),
+                                            pattern.block_row_ptr.end());
+    return {.sizes = pattern,
+            .totals = pattern.totals(),
+            .block_row_ptr = device.upload(row_ptr),
+            .block_col = device.upload(pattern.block_col),
+            .values = device.upload(host.values)};
+  }
+
   KernelInfo info_ = {
       .name = "cusparse_bsr",
       .summary = "block CSR (BSR_ALG1)",
@@ -89,6 +106,7 @@ class CusparseBsr final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,
       .baseline = true,
+      .prepares_on_device = true,
       .options = {kBlock},
       .flags = {kTakesScalars},
   };

@@ -2,10 +2,14 @@
 
 #include <cuda_runtime.h>
 
+#include <thrust/iterator/counting_iterator.h>
 #include <algorithm>
+#include <bit>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_select.cuh>
 
+#include "common/memory_layout.hpp"
+#include "common/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/error.hpp"
 
@@ -27,22 +31,13 @@ __global__ void number_rows_and_lengths(DeviceCsr a, std::int32_t* rows, std::in
   const std::int64_t row = std::int64_t{blockIdx.x} * kRowThreads + threadIdx.x;
   if (row >= a.rows) return;
   rows[row] = static_cast<std::int32_t>(row);
-  if (lengths != nullptr)
-    lengths[row] = static_cast<std::int32_t>(a.row_ptr[row + 1] - a.row_ptr[row]);
+  lengths[row] = static_cast<std::int32_t>(a.row_ptr[row + 1] - a.row_ptr[row]);
 }
 
 __global__ void look_up(const std::int32_t* from, const std::int32_t* places, std::int32_t* to,
                         std::int64_t count) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kRowThreads + threadIdx.x;
   if (i < count) to[i] = from[places[i]];
-}
-
-Buffer numbered_rows(const DeviceCsr& a, std::int32_t* lengths, Device& device) {
-  Buffer rows = device.allocate(a.rows * sizeof(std::int32_t));
-  number_rows_and_lengths<<<row_ctas(a.rows), kRowThreads, 0, row_stream(device)>>>(
-      a, rows.as<std::int32_t>(), lengths);
-  SPMMBENCH_CUDA_LAUNCHED();
-  return rows;
 }
 
 template <bool kEmpty>
@@ -53,56 +48,78 @@ struct HasLength {
   }
 };
 
-// The rows of `from` that `chosen` takes, in `to`; returns how many.
-template <class Chosen>
-std::int64_t choose_rows(const std::int32_t* from, std::int64_t rows, const Chosen& chosen,
-                         Buffer& to, Device& device) {
-  to = device.allocate(rows * sizeof(std::int32_t));
-  const Buffer counted = device.allocate(sizeof(std::int32_t));
+// Enqueues: the rows of `from` that `chosen` takes, in `to`, and how many. Returns memory that is
+// in use until then.
+template <class From, class Chosen>
+[[nodiscard]] Buffer choose_rows(From from, std::int64_t rows, const Chosen& chosen,
+                                 std::int32_t* to, std::int32_t* count, Device& device) {
   std::size_t bytes = 0;
   const auto choose = [&](void* temporary) {
-    SPMMBENCH_CUDA(cub::DeviceSelect::If(
-        temporary, bytes, from, to.as<std::int32_t>(), counted.as<std::int32_t>(),
-        static_cast<std::int32_t>(rows), chosen, row_stream(device)));
+    SPMMBENCH_CUDA(cub::DeviceSelect::If(temporary, bytes, from, to, count,
+                                         static_cast<std::int32_t>(rows), chosen,
+                                         row_stream(device)));
   };
   choose(nullptr);
-  const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
+  Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
   choose(temporary.data());
-  std::int32_t count = 0;
-  device.download(&count, counted.data(), sizeof count);
-  return count;
+  return temporary;
 }
 
 }  // namespace
 
 Buffer degree_order(const DeviceCsr& a, Device& device) {
   if (a.nnz > INT32_MAX) throw Error("rows of 2^31 nonzeros and more are not sorted by length");
-  Buffer order = device.allocate(a.rows * sizeof(std::int32_t));
-  const Buffer lengths = device.allocate(a.rows * sizeof(std::int32_t));
-  const Buffer sorted = device.allocate(a.rows * sizeof(std::int32_t));
-  const Buffer rows = numbered_rows(a, lengths.as<std::int32_t>(), device);
+  // No row is longer than A is wide. The sort takes a pass for each 8 bits.
+  const int bits = std::bit_width(static_cast<std::uint64_t>(std::min(a.cols, a.nnz)));
+  const auto rows = static_cast<std::int32_t>(a.rows);
   std::size_t bytes = 0;
-  const auto sort = [&](void* temporary) {
-    SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairsDescending(
-        temporary, bytes, static_cast<const std::int32_t*>(lengths.as<std::int32_t>()),
-        sorted.as<std::int32_t>(), static_cast<const std::int32_t*>(rows.as<std::int32_t>()),
-        order.as<std::int32_t>(), static_cast<std::int32_t>(a.rows), 0, 31, row_stream(device)));
+  const auto sort = [&](void* temporary, const std::int32_t* lengths, std::int32_t* sorted,
+                        const std::int32_t* natural, std::int32_t* order) {
+    SPMMBENCH_CUDA(
+        cub::DeviceRadixSort::SortPairsDescending(temporary, bytes, lengths, sorted, natural, order,
+                                                  rows, 0, std::max(bits, 1), row_stream(device)));
   };
-  sort(nullptr);
-  const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
-  sort(temporary.data());
+  sort(nullptr, nullptr, nullptr, nullptr, nullptr);
+  MemoryLayout layout;
+  const std::size_t each = a.rows * sizeof(std::int32_t);
+  const std::size_t natural_at = layout.add(each), lengths_at = layout.add(each),
+                    sorted_at = layout.add(each),
+                    temporary_at = layout.add(std::max<std::size_t>(bytes, 1));
+  const Buffer scratch = device.allocate(layout.bytes());
+  Buffer order = device.allocate(each);
+  auto* const natural = array_at<std::int32_t>(scratch, natural_at);
+  auto* const lengths = array_at<std::int32_t>(scratch, lengths_at);
+  number_rows_and_lengths<<<row_ctas(a.rows), kRowThreads, 0, row_stream(device)>>>(a, natural,
+                                                                                    lengths);
+  SPMMBENCH_CUDA_LAUNCHED();
+  sort(array_at<void>(scratch, temporary_at), lengths, array_at<std::int32_t>(scratch, sorted_at),
+       natural, order.as<std::int32_t>());
   device.synchronize();
   return order;
 }
 
 DeviceNonemptyRows split_empty_rows(const DeviceCsr& a, const Buffer& order, Device& device) {
-  const Buffer natural = numbered_rows(a, nullptr, device);
-  const Buffer& given = order.data() == nullptr ? natural : order;
+  struct Told {
+    std::int32_t count, empty;
+  };
+  const ToldToHost there(device);
+  auto* const told = there.as<Told>();
+  const thrust::counting_iterator<std::int32_t> natural(0);
   DeviceNonemptyRows out;
-  out.count =
-      choose_rows(given.as<std::int32_t>(), a.rows, HasLength<false>{a.row_ptr}, out.rows, device);
-  out.empty_count = choose_rows(natural.as<std::int32_t>(), a.rows, HasLength<true>{a.row_ptr},
-                                out.empty, device);
+  out.rows = device.allocate(a.rows * sizeof(std::int32_t));
+  out.empty = device.allocate(a.rows * sizeof(std::int32_t));
+  const auto choose_nonempty = [&](auto from) {
+    return choose_rows(from, a.rows, HasLength<false>{a.row_ptr}, out.rows.as<std::int32_t>(),
+                       &told->count, device);
+  };
+  const Buffer of_nonempty = order.data() == nullptr
+                                 ? choose_nonempty(natural)
+                                 : choose_nonempty(order.as<const std::int32_t>());
+  const Buffer of_empty = choose_rows(natural, a.rows, HasLength<true>{a.row_ptr},
+                                      out.empty.as<std::int32_t>(), &told->empty, device);
+  device.synchronize();
+  out.count = told->count;
+  out.empty_count = told->empty;
   return out;
 }
 

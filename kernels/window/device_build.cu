@@ -1,15 +1,13 @@
-// Builds WCSR on the device, one CTA per window, in two passes over the matrix: count the
+// Builds WCSR on the device in two passes over the matrix (window/device_passes.cuh): count the
 // distinct columns of each window, then rank every entry's column among them and put it in its box.
-// Nothing is sorted: window/device_window.cuh.
 //
-// For a small matrix an allocation takes as long as the kernels. So there are only two allocations:
-// for what the kernels read with the window pointers, and for the format.
+// For a small matrix a wait takes as long as a kernel. So there is one, for the size of the format:
+// the kernel that sums the tiles up tells the host.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <limits>
@@ -18,119 +16,17 @@
 #include <vector>
 
 #include "common/memory_layout.hpp"
+#include "common/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/error.hpp"
 #include "window/device_build.hpp"
-#include "window/device_window.cuh"
+#include "window/device_passes.cuh"
 
 namespace spmmbench {
 namespace {
 
-using wcsr::Bitmap, wcsr::Csr, wcsr::Scan, wcsr::ScatteredColumns, wcsr::Window;
-using wcsr::for_each_entry, wcsr::kSlab;
-
-// Of this CTA's window.
-__device__ std::int64_t first_place(const Csr& a) {
-  return std::int64_t{blockIdx.x} * a.window_rows;
-}
-
-// Distinct columns of each window.
-template <int kThreads>
-__global__ void __launch_bounds__(kThreads) count_columns(Csr a, std::int32_t* counts) {
-  extern __shared__ __align__(16) unsigned char shared[];
-  __shared__ Window window;
-  __shared__ ScatteredColumns<kThreads> scattered;
-  read_window(a, first_place(a), window);
-  const std::int32_t distinct = wcsr::count_distinct<kThreads>(a, window, shared, scattered);
-  if (threadIdx.x == 0) counts[blockIdx.x] = distinct;
-}
-
-template <class Bits>
-struct Boxes {
-  const Bits* entries;  // values of the CSR matrix
-  Bits* values;         // all zero
-  __device__ void put(std::int64_t entry, std::int64_t at) const {
-    values[at] = mark_entry(entries[entry]);
-  }
-};
-
-// Where in the boxes each entry has its value.
-struct Positions {
-  std::uint32_t* of;
-  __device__ void put(std::int64_t entry, std::int64_t at) const {
-    of[entry] = static_cast<std::uint32_t>(at);
-  }
-};
-
-struct Places {
-  const std::int32_t* first_tile;  // of every window, and the end
-  std::int32_t* window_ptr;
-  std::int32_t* col_idx;
-  int tile_columns;
-};
-
-template <int kThreads, class Entries>
-__global__ void __launch_bounds__(kThreads) place_entries(Csr a, Places out, Entries entries) {
-  extern __shared__ __align__(16) unsigned char shared[];
-  __shared__ Window window;
-  __shared__ ScatteredColumns<kThreads> scattered;
-  __shared__ typename Scan<kThreads>::TempStorage scan;
-  read_window(a, first_place(a), window);
-  const std::int64_t tile = out.first_tile[blockIdx.x], end = out.first_tile[blockIdx.x + 1];
-  if (threadIdx.x == 0) {
-    out.window_ptr[blockIdx.x] = static_cast<std::int32_t>(tile);
-    if (blockIdx.x + 1 == gridDim.x) out.window_ptr[gridDim.x] = static_cast<std::int32_t>(end);
-  }
-  std::int32_t* const col_idx = out.col_idx + tile * out.tile_columns;
-  const auto pad_from = [&](std::int64_t distinct) {
-    for (std::int64_t at = distinct + threadIdx.x; at < (end - tile) * out.tile_columns;
-         at += kThreads)
-      col_idx[at] = Wcsr::kPadding;
-  };
-  const std::int64_t first_line = tile * a.window_rows;
-  const auto place = [&](std::int64_t entry, int row, std::int32_t rank) {
-    const std::int64_t line =
-        first_line + std::int64_t{rank / out.tile_columns} * a.window_rows + row;  // of a box
-    entries.put(entry, line * out.tile_columns + rank % out.tile_columns);
-  };
-
-  if (window.is_scattered()) {
-    const std::int32_t count = window.count();
-    for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
-      scattered.column[threadIdx.x] = column;
-    });
-    __syncthreads();
-    const bool first = scattered.is_first(count);
-    const std::int32_t own = scattered.column[threadIdx.x];
-    pad_from(__syncthreads_count(first));
-    if (!first) scattered.column[threadIdx.x] = std::numeric_limits<std::int32_t>::max();
-    __syncthreads();
-    for_each_entry<kThreads>(a, window, [&](std::int64_t entry, int row, std::int32_t) {
-      std::int32_t rank = 0;
-      for (std::int32_t i = 0; i < count; ++i) rank += scattered.column[i] < own;
-      if (first) col_idx[rank] = own;
-      place(entry, row, rank);
-    });
-    return;
-  }
-  std::int32_t rank = 0;
-  for (std::int64_t first = window.first_column; first <= window.last_column;
-       first += kSlab<kThreads>) {
-    Bitmap<kThreads> bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
-    bitmap.clear();
-    for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
-      if (bitmap.covers(column)) bitmap.set(column);
-    });
-    __syncthreads();
-    rank = bitmap.count(rank, scan,
-                        [&](std::int32_t at, std::int32_t column) { col_idx[at] = column; });
-    for_each_entry<kThreads>(a, window, [&](std::int64_t entry, int row, std::int32_t column) {
-      if (bitmap.covers(column)) place(entry, row, bitmap.rank(column));
-    });
-    __syncthreads();
-  }
-  pad_from(rank);
-}
+using wcsr::Boxes, wcsr::Counting, wcsr::Csr, wcsr::LongWindows, wcsr::Places, wcsr::Placing,
+    wcsr::Positions, wcsr::Scan;
 
 template <class Bits>
 __global__ void put_values(const Bits* entries, const std::uint32_t* positions, Bits* values,
@@ -145,13 +41,21 @@ constexpr int kSumThreads = 1024;
 struct Sums {
   std::int64_t gathered;        // distinct columns
   std::int32_t tiles, longest;  // in all, and of the longest window
+  unsigned long_windows;        // that are listed
+};
+
+// What the host is told: the window pointers where they are few.
+struct ToldSizes {
+  Sums sums;
+  alignas(16) std::int32_t window_ptr[DeviceWcsr::kMostOnHost / 4 * 4 + 4];
 };
 
 // From the distinct columns of each window, in place: the first tile of each, and the end, repeated
 // until an int4 is full. One CTA; `window_ptr` has room for these. 31 bits hold the tiles of 2^31 -
-// 1 nonzeros: at most one in 16 and one per window.
+// 1 nonzeros: at most one in 16 and one per window. Sets the number of long windows back to zero.
 __global__ void __launch_bounds__(kSumThreads)
-    sum_tiles(std::int32_t* window_ptr, std::int64_t windows, int tile_columns, Sums* sums) {
+    sum_tiles(std::int32_t* window_ptr, std::int64_t windows, int tile_columns,
+              unsigned* long_windows, ToldSizes* told) {
   using Reduce = cub::BlockReduce<std::int64_t, kSumThreads>;
   __shared__ union {
     typename Scan<kSumThreads>::TempStorage scan;
@@ -175,8 +79,11 @@ __global__ void __launch_bounds__(kSumThreads)
     }
     std::int32_t all = 0;
     Scan<kSumThreads>(shared.scan).ExclusiveSum(tiles, tiles, all);
-    if (own <= windows)
+    if (own <= windows) {
       *at = make_int4(before + tiles[0], before + tiles[1], before + tiles[2], before + tiles[3]);
+      if (windows <= DeviceWcsr::kMostOnHost)
+        *reinterpret_cast<int4*>(told->window_ptr + own) = *at;
+    }
     before += all;
     __syncthreads();  // the scan's memory is used again
   }
@@ -187,7 +94,8 @@ __global__ void __launch_bounds__(kSumThreads)
   // A window without columns has a tile, too.
   const std::int64_t of_longest =
       windows > 0 ? max(std::int64_t{1}, (longest + tile_columns - 1) / tile_columns) : 0;
-  *sums = {columns, before, static_cast<std::int32_t>(of_longest)};
+  told->sums = {columns, before, static_cast<std::int32_t>(of_longest), *long_windows};
+  *long_windows = 0;
 }
 
 template <class T>
@@ -195,28 +103,61 @@ std::size_t bytes_of(const std::vector<T>& array) {
   return array.size() * sizeof(T);
 }
 
-// launch(threads, bytes of shared memory), the threads of a window's CTA as a constant: small
-// CTAs where they fill the device, large ones where each has much to do.
-template <class Launch>
-void with_threads(const DeviceCsr& matrix, std::int64_t windows, int sm_count, Launch launch) {
-  const auto call = [&]<int kThreads>(std::integral_constant<int, kThreads> threads) {
-    const std::int64_t columns = std::min<std::int64_t>(matrix.cols, kSlab<kThreads>);
-    launch(threads, (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup);
+template <int kThreads>
+std::size_t shared_bytes(const DeviceCsr& matrix) {
+  const std::int64_t columns = std::min<std::int64_t>(matrix.cols, wcsr::kSlab<kThreads>);
+  return (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup;
+}
+
+// In the mean: all windows have large CTAs.
+bool has_many_entries(const DeviceCsr& matrix, std::int64_t windows) {
+  constexpr std::int64_t kManyEntries = 4096;
+  return matrix.nnz > kManyEntries * windows;
+}
+
+// By warps where windows have few entries, else by CTAs: large ones where each has much to do.
+template <class Pass>
+void launch_pass(const DeviceCsr& matrix, std::int64_t windows, const Pass& pass,
+                 cudaStream_t stream) {
+  constexpr std::int64_t kFewEntries = 128;  // in the mean
+  const auto by_warp = [&]<class Key>(Key) {
+    constexpr int kThreads = wcsr::kWarpsOfCta * wcsr::kLanes;
+    wcsr::pass_by_warp<Key>
+        <<<static_cast<unsigned>((windows + wcsr::kWarpsOfCta - 1) / wcsr::kWarpsOfCta), kThreads,
+           shared_bytes<kThreads>(matrix), stream>>>(pass, windows);
   };
-  constexpr std::int64_t kManyEntries = 4096, kManyWindowsPerSm = 128;
-  if (matrix.nnz > kManyEntries * windows) call(std::integral_constant<int, 1024>{});
-  else if (windows < kManyWindowsPerSm * sm_count) call(std::integral_constant<int, 256>{});
-  else call(std::integral_constant<int, 128>{});
+  const auto by_cta = [&]<int kThreads>(std::integral_constant<int, kThreads>) {
+    wcsr::pass_by_cta<kThreads>
+        <<<static_cast<unsigned>(windows), kThreads, shared_bytes<kThreads>(matrix), stream>>>(
+            pass, 0, nullptr, nullptr);
+  };
+  constexpr std::int64_t kShortKeys = std::int64_t{1} << (32 - wcsr::ShortWindow::kNumberBits);
+  if (windows == 0) return;
+  if (has_many_entries(matrix, windows)) by_cta(std::integral_constant<int, 1024>{});
+  else if (matrix.nnz > kFewEntries * windows) by_cta(std::integral_constant<int, 256>{});
+  else if (matrix.cols <= kShortKeys) by_warp(std::uint32_t{});
+  else by_warp(std::uint64_t{});
+  SPMMBENCH_CUDA_LAUNCHED();
+}
+
+// The windows of `list`: so many, or as many as `count` on the device says.
+template <class Pass>
+void launch_long_windows(const DeviceCsr& matrix, const Pass& pass, const std::int32_t* list,
+                         const unsigned* count, std::int64_t most, cudaStream_t stream) {
+  constexpr int kThreads = 1024;
+  wcsr::pass_by_cta<kThreads>
+      <<<static_cast<unsigned>(most), kThreads, shared_bytes<kThreads>(matrix), stream>>>(
+          pass, most, list, count);
+  SPMMBENCH_CUDA_LAUNCHED();
 }
 
 std::int64_t windows_of(const WcsrShape& shape, std::int64_t places) {
   return (places + shape.window_rows - 1) / shape.window_rows;
 }
 
-// The window pointers, and after them, on 16 bytes, their sums.
-std::int64_t sums_place(std::int64_t windows) { return windows / 4 * 4 + 4; }
+// Of the window pointers, filled up to 16 bytes.
 std::size_t bytes_of_counts(std::int64_t windows) {
-  return sums_place(windows) * sizeof(std::int32_t) + sizeof(Sums);
+  return (windows / 4 * 4 + 4) * sizeof(std::int32_t);
 }
 
 // function(bits), the type of a stored value. No tensor core of ours has fp64.
@@ -247,56 +188,77 @@ std::size_t allocate_arrays(const WcsrShape& shape, Device& device, DeviceWcsr& 
 
 namespace {
 
-// The sums, and the window pointers before them where these are few.
-void bring_counts(const std::int32_t* first_tile, const Sums* sums_at, Device& device,
-                  DeviceWcsr& out) {
-  Sums sums{};
-  if (out.windows() <= DeviceWcsr::kMostOnHost) {
-    std::vector<std::int32_t> counts(sums_place(out.windows()) + sizeof sums / sizeof counts[0]);
-    device.download(counts.data(), first_tile, bytes_of(counts));
-    std::memcpy(&sums, counts.data() + sums_place(out.windows()), sizeof sums);
-    counts.resize(out.windows() + 1);
-    out.window_ptr_host = std::move(counts);
-  } else {
-    device.download(&sums, sums_at, sizeof sums);
-  }
-  out.gathered = sums.gathered;
-  out.sizes = {out.windows(), sums.tiles, sums.longest};
+void keep_sizes(const ToldSizes& told, DeviceWcsr& out) {
+  if (out.windows() <= DeviceWcsr::kMostOnHost)
+    out.window_ptr_host.assign(told.window_ptr, told.window_ptr + out.windows() + 1);
+  out.gathered = told.sums.gathered;
+  out.sizes = {out.windows(), told.sums.tiles, told.sums.longest};
 }
 
-// `input` has room for the counts at `counted`. `row_of` as in Csr.
+// Windows that are listed, at most.
+std::int64_t most_long_windows(const DeviceCsr& matrix, std::int64_t windows) {
+  return has_many_entries(matrix, windows) ? 0 : matrix.nnz / LongWindows::kEntries;
+}
+
+// Entries up to which a window is not listed.
+int limit_of(std::int64_t most_long) {
+  return most_long > 0 ? LongWindows::kEntries : LongWindows::kNone;
+}
+
+// What the counts of windows need of `input`.
+struct CountsLayout {
+  CountsLayout(MemoryLayout& layout, std::int64_t windows, std::int64_t most_long)
+      : counts(layout.add(bytes_of_counts(windows))),
+        longs(layout.add(most_long * sizeof(std::int32_t))) {}
+  std::size_t counts, longs;
+};
+
+// Counts, and waits for the sums, which say how large the format is. Returns how many windows are
+// listed.
+std::int64_t count_windows(const DeviceCsr& csr, const Csr& a, std::int32_t* counts,
+                           std::int32_t* list, Device& device, DeviceWcsr& out) {
+  const auto stream = static_cast<cudaStream_t>(device.stream().handle);
+  const ToldToHost told(device);
+  const std::int64_t most_long = most_long_windows(csr, out.windows());
+  Counting pass{a, counts, {limit_of(most_long), list, told.arrivals()}};
+  launch_pass(csr, out.windows(), pass, stream);
+  if (most_long > 0) {
+    pass.longs.most = LongWindows::kNone;
+    launch_long_windows(csr, pass, list, told.arrivals(),
+                        std::min<std::int64_t>(most_long, device.info().sm_count), stream);
+  }
+  sum_tiles<<<1, kSumThreads, 0, stream>>>(counts, out.windows(), out.shape.tile_columns,
+                                           told.arrivals(), told.as<ToldSizes>());
+  SPMMBENCH_CUDA_LAUNCHED();
+  device.synchronize();
+  keep_sizes(*told.as<ToldSizes>(), out);
+  return told.as<ToldSizes>()->sums.long_windows;
+}
+
 void build(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
-           std::int64_t places, std::size_t counted, Device& device, DeviceWcsr& out) {
+           std::int64_t places, const CountsLayout& layout, Device& device, DeviceWcsr& out) {
   out.places = places;
   out.shape = shape;
-  const std::int64_t windows = out.windows();
   const auto stream = static_cast<cudaStream_t>(device.stream().handle);
   const Csr a{csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows};
-  const auto ctas = static_cast<unsigned>(windows);
-  const int sm_count = device.info().sm_count;
-  auto* const first_tile = array_at<std::int32_t>(out.input, counted);
-  with_threads(csr, windows, sm_count, [&](auto threads, std::size_t shared_bytes) {
-    if (windows == 0) return;
-    count_columns<threads()><<<ctas, threads(), shared_bytes, stream>>>(a, first_tile);
-    SPMMBENCH_CUDA_LAUNCHED();
-  });
-  auto* const sums_at = reinterpret_cast<Sums*>(first_tile + sums_place(windows));
-  sum_tiles<<<1, kSumThreads, 0, stream>>>(first_tile, windows, shape.tile_columns, sums_at);
-  SPMMBENCH_CUDA_LAUNCHED();
-  bring_counts(first_tile, sums_at, device, out);
+  auto* const first_tile = array_at<std::int32_t>(out.input, layout.counts);
+  auto* const list = array_at<std::int32_t>(out.input, layout.longs);
+  const std::int64_t listed = count_windows(csr, a, first_tile, list, device, out);
 
   const std::size_t zeroed = allocate_arrays(shape, device, out);
   device.fill_bytes(out.memory.data(), 0, zeroed);
-  const auto place = [&](auto bits) {
+  with_value_bits(shape, [&](auto bits) {
     using Bits = decltype(bits);
-    const Boxes<Bits> boxes{static_cast<const Bits*>(csr.values), static_cast<Bits*>(out.values)};
-    const Places arrays{first_tile, out.window_ptr, out.col_idx, shape.tile_columns};
-    with_threads(csr, windows, sm_count, [&](auto threads, std::size_t shared_bytes) {
-      place_entries<threads()><<<ctas, threads(), shared_bytes, stream>>>(a, arrays, boxes);
-      SPMMBENCH_CUDA_LAUNCHED();
-    });
-  };
-  if (windows > 0) with_value_bits(shape, place);
+    Placing<Boxes<Bits>> pass{
+        a,
+        {first_tile, out.window_ptr, out.col_idx, out.windows(), shape.tile_columns},
+        {static_cast<const Bits*>(csr.values), static_cast<Bits*>(out.values)},
+        limit_of(most_long_windows(csr, out.windows()))};
+    launch_pass(csr, out.windows(), pass, stream);
+    if (listed == 0) return;
+    pass.most = LongWindows::kNone;
+    launch_long_windows(csr, pass, list, nullptr, listed, stream);
+  });
 }
 
 void require_countable(std::int64_t nnz) {
@@ -313,18 +275,19 @@ DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
       row_order.empty() ? operand.m() : static_cast<std::int64_t>(row_order.size());
   DeviceWcsr out;
   out.csr = std::make_unique<ResidentCsr>(operand, device, stages);
+  const DeviceCsr& csr = out.csr->view();
+  const std::int64_t windows = windows_of(shape, places);
   MemoryLayout layout;
   const std::size_t row_of = layout.add(bytes_of(row_order));
-  const std::size_t counted = layout.add(bytes_of_counts(windows_of(shape, places)));
+  const CountsLayout counts(layout, windows, most_long_windows(csr, windows));
   {
     const auto timed = stages.scope("upload");
     out.input = device.allocate(layout.bytes());
     device.upload(array_at<void>(out.input, row_of), row_order.data(), bytes_of(row_order));
   }
   const auto timed = stages.scope("build");
-  build(out.csr->view(), shape,
-        row_order.empty() ? nullptr : array_at<std::int32_t>(out.input, row_of), places, counted,
-        device, out);
+  build(csr, shape, row_order.empty() ? nullptr : array_at<std::int32_t>(out.input, row_of), places,
+        counts, device, out);
   return out;
 }
 
@@ -333,8 +296,11 @@ DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::i
   require_countable(csr.nnz);
   const auto timed = stages.scope("build");
   DeviceWcsr out;
-  out.input = device.allocate(bytes_of_counts(windows_of(shape, places)));
-  build(csr, shape, row_of, places, 0, device, out);
+  const std::int64_t windows = windows_of(shape, places);
+  MemoryLayout layout;
+  const CountsLayout counts(layout, windows, most_long_windows(csr, windows));
+  out.input = device.allocate(layout.bytes());
+  build(csr, shape, row_of, places, counts, device, out);
   return out;
 }
 
@@ -344,16 +310,12 @@ Buffer wcsr_positions(const DeviceCsr& csr, const DeviceWcsr& wcsr, const std::i
   if (stored > std::numeric_limits<std::uint32_t>::max())
     throw Error(fmt::format("{} stored values: at most 2^32 - 1 can be replaced", stored));
   Buffer positions = device.allocate(csr.nnz * sizeof(std::uint32_t));
-  const Csr a{csr.row_ptr, csr.col_idx, row_of, wcsr.places, wcsr.shape.window_rows};
-  const Places arrays{wcsr.window_ptr, wcsr.window_ptr, wcsr.col_idx, wcsr.shape.tile_columns};
-  const std::int64_t windows = wcsr.windows();
-  with_threads(csr, windows, device.info().sm_count, [&](auto threads, std::size_t shared_bytes) {
-    if (windows == 0) return;
-    place_entries<threads()><<<static_cast<unsigned>(windows), threads(), shared_bytes,
-                               static_cast<cudaStream_t>(device.stream().handle)>>>(
-        a, arrays, Positions{positions.as<std::uint32_t>()});
-    SPMMBENCH_CUDA_LAUNCHED();
-  });
+  const Placing<Positions> pass{
+      {csr.row_ptr, csr.col_idx, row_of, wcsr.places, wcsr.shape.window_rows},
+      {wcsr.window_ptr, wcsr.window_ptr, wcsr.col_idx, wcsr.windows(), wcsr.shape.tile_columns},
+      {positions.as<std::uint32_t>()},
+      LongWindows::kNone};
+  launch_pass(csr, wcsr.windows(), pass, static_cast<cudaStream_t>(device.stream().handle));
   device.synchronize();
   return positions;
 }

@@ -21,6 +21,7 @@
 #include <cub/device/device_select.cuh>
 
 #include "common/memory_layout.hpp"
+#include "common/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
 
 namespace spmmbench::window {
@@ -108,10 +109,14 @@ struct Entry {
   std::int32_t window, spans;
 };
 
+struct Counted {
+  std::int32_t spans, longs;
+};
+
 // One CTA.
 __global__ void __launch_bounds__(kThreads)
-    join_chunks(const std::int32_t* walks, std::int64_t chunks, Entry* entries,
-                std::int32_t* span_count) {
+    join_chunks(const std::int32_t* walks, std::int64_t chunks, const std::int32_t* long_count,
+                Entry* entries, Counted* told) {
   constexpr int kAtOnce = 256;  // chunks
   __shared__ std::int32_t of_chunk[kAtOnce * kWarpLanes];
   __shared__ Entry found[kAtOnce];
@@ -133,7 +138,7 @@ __global__ void __launch_bounds__(kThreads)
       entries[first + i] = found[i];
     __syncthreads();
   }
-  if (threadIdx.x == 0) *span_count = at.spans;
+  if (threadIdx.x == 0) *told = {at.spans, *long_count};
 }
 
 // `spans` begins behind those of long windows.
@@ -257,8 +262,7 @@ LongWindows place_long_windows(const Windows& in, std::int64_t count, Device& de
   const std::size_t each = count * sizeof(std::int32_t);
   const std::size_t found_at = layout.add(each), tiles_at = layout.add(each),
                     sorted_at = layout.add(each), windows_at = layout.add(each),
-                    first_at = layout.add(each), sizes_at = layout.add(sizeof(LongSizes)),
-                    counted_at = layout.add(sizeof(std::int32_t)),
+                    first_at = layout.add(each), counted_at = layout.add(sizeof(std::int32_t)),
                     temporary_at = layout.add(std::max({select_bytes, sort_bytes, std::size_t{1}}));
   out.memory = device.allocate(layout.bytes());
   out.windows = array_at<std::int32_t>(out.memory, windows_at);
@@ -267,14 +271,16 @@ LongWindows place_long_windows(const Windows& in, std::int64_t count, Device& de
   auto* const tiles = array_at<std::int32_t>(out.memory, tiles_at);
   auto* const sorted = array_at<std::int32_t>(out.memory, sorted_at);
   auto* const temporary = array_at<void>(out.memory, temporary_at);
-  auto* const sizes = array_at<LongSizes>(out.memory, sizes_at);
+  const ToldToHost told(device);
   select(temporary, found, array_at<std::int32_t>(out.memory, counted_at));
   measure_windows<<<ctas_for(count), kThreads, 0, stream>>>(in, found, count, tiles);
   SPMMBENCH_CUDA_LAUNCHED();
   sort(temporary, tiles, sorted, found);
-  place_windows<<<1, kSumThreads, 0, stream>>>(in.cut, sorted, count, out.first_cta, sizes);
+  place_windows<<<1, kSumThreads, 0, stream>>>(in.cut, sorted, count, out.first_cta,
+                                               told.as<LongSizes>());
   SPMMBENCH_CUDA_LAUNCHED();
-  device.download(&out.sizes, sizes, sizeof out.sizes);
+  device.synchronize();
+  out.sizes = *told.as<LongSizes>();
   return out;
 }
 
@@ -282,9 +288,6 @@ LongWindows place_long_windows(const Windows& in, std::int64_t count, Device& de
 
 DeviceWork cut_windows(const std::int32_t* window_ptr, std::int64_t windows, const TileCut& cut,
                        Device& device) {
-  struct Counted {
-    std::int32_t spans, longs;
-  } counted{};
   DeviceWork out;
   if (windows == 0) return out;
   const cudaStream_t stream = stream_of(device);
@@ -293,17 +296,19 @@ DeviceWork cut_windows(const std::int32_t* window_ptr, std::int64_t windows, con
   MemoryLayout layout;
   const std::size_t walks_at = layout.add(chunks * kWarpLanes * sizeof(std::int32_t)),
                     entries_at = layout.add(chunks * sizeof(Entry)),
-                    counted_at = layout.add(sizeof counted);
+                    longs_at = layout.add(sizeof(std::int32_t));
   const Buffer scratch = device.allocate(layout.bytes());
   auto* const walks = array_at<std::int32_t>(scratch, walks_at);
   auto* const entries = array_at<Entry>(scratch, entries_at);
-  auto* const counts = array_at<Counted>(scratch, counted_at);
-  device.fill_bytes(counts, 0, sizeof counted);
-  walk_chunks<<<chunks, kThreads, 0, stream>>>(in, walks, &counts->longs);
+  auto* const long_count = array_at<std::int32_t>(scratch, longs_at);
+  const ToldToHost told(device);
+  device.fill_bytes(long_count, 0, sizeof *long_count);
+  walk_chunks<<<chunks, kThreads, 0, stream>>>(in, walks, long_count);
   SPMMBENCH_CUDA_LAUNCHED();
-  join_chunks<<<1, kThreads, 0, stream>>>(walks, chunks, entries, &counts->spans);
+  join_chunks<<<1, kThreads, 0, stream>>>(walks, chunks, long_count, entries, told.as<Counted>());
   SPMMBENCH_CUDA_LAUNCHED();
-  device.download(&counted, counts, sizeof counted);
+  device.synchronize();
+  const Counted counted = *told.as<Counted>();
 
   LongWindows longs;
   if (counted.longs > 0) longs = place_long_windows(in, counted.longs, device);

@@ -6,9 +6,11 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
+#include "common/told_to_host.hpp"
 #include "core/row_lengths.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
@@ -23,27 +25,57 @@ constexpr int kGroupRows = kWcsrHeights[2];  // a group is a window of the large
 constexpr int kWindowsOfGroup = 7;           // four of 8 rows, two of 16, one of 32
 constexpr int kCountsOfGroup = 8;            // and its nonzeros
 
-__global__ void sample_lengths(DeviceCsr a, std::int64_t* lengths) {
-  const std::int64_t row = row_at_nonzero(a, static_cast<int>(threadIdx.x));
-  lengths[threadIdx.x] = a.row_ptr[row + 1] - a.row_ptr[row];
+constexpr int kSamplesPart = kWindowsOfGroup;  // the part of a grid that reads samples of rows
+constexpr std::int64_t kMostGroups = 256;      // of an order whose nonzeros have no offsets
+
+// What the host is told.
+struct ToldSamples {
+  std::int32_t counts[kMostGroups * kCountsOfGroup];
+  std::int64_t lengths[kSampledRows];  // of rows_at_nonzeros
+  std::int32_t empty, sampled;         // rows of the sample of share_of_empty_rows
+};
+
+// By all threads.
+__device__ void read_samples(const DeviceCsr& a, ToldSamples* told) {
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread < kSampledRows && a.nnz > 0) {
+    const std::int64_t row = row_at_nonzero(a, thread);
+    told->lengths[thread] = a.row_ptr[row + 1] - a.row_ptr[row];
+  }
+  static_assert(kSampledPlaces * kRowsOfPlace == kSurveyThreads);
+  const std::int64_t places = min(kSampledPlaces, (a.rows + kRowsOfPlace - 1) / kRowsOfPlace);
+  const std::int64_t place = thread / kRowsOfPlace;
+  const std::int64_t row = max(kRowsOfPlace, a.rows / places) * place + thread % kRowsOfPlace;
+  const bool is_sampled = place < places && row < a.rows;
+  const int empty = __syncthreads_count(is_sampled && a.row_ptr[row] == a.row_ptr[row + 1]);
+  const int sampled = __syncthreads_count(is_sampled);
+  if (thread != 0) return;
+  told->empty = empty;
+  told->sampled = sampled;
 }
 
 // A CTA for each window of each group: its distinct columns. Groups lie at sampled nonzeros, or,
-// where rows have another order, evenly among the places.
+// where rows have another order, evenly among the places. One CTA of the part after the windows
+// reads samples of rows; blockIdx.y counts parts from `first_part`.
 __global__ void __launch_bounds__(kSurveyThreads)
-    count_groups(DeviceCsr matrix, const std::int32_t* row_of, std::int32_t* counts) {
+    survey_rows(DeviceCsr matrix, const std::int32_t* row_of, int first_part, ToldSamples* told) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ wcsr::Window window;
   __shared__ wcsr::ScatteredColumns<kSurveyThreads> scattered;
-  const int part = static_cast<int>(blockIdx.y);
+  const int part = first_part + static_cast<int>(blockIdx.y);
+  if (part == kSamplesPart) {
+    if (blockIdx.x == 0) read_samples(matrix, told);
+    return;
+  }
   const int height = part < 4 ? kGroupRows / 4 : part < 6 ? kGroupRows / 2 : kGroupRows;
   const int index = part < 4 ? part : part < 6 ? part - 4 : 0;
   const std::int64_t groups = (matrix.rows + kGroupRows - 1) / kGroupRows;
-  const std::int64_t group = row_of == nullptr
-                                 ? row_at_nonzero(matrix, static_cast<int>(blockIdx.x)) / kGroupRows
-                                 : groups * blockIdx.x / gridDim.x;
+  const std::int64_t group =
+      row_of == nullptr
+          ? shared_row_at_nonzero<kSurveyThreads>(matrix, static_cast<int>(blockIdx.x)) / kGroupRows
+          : groups * blockIdx.x / gridDim.x;
   const std::int64_t first_place = group * kGroupRows + index * height;
-  std::int32_t* const out = counts + std::int64_t{blockIdx.x} * kCountsOfGroup;
+  std::int32_t* const out = told->counts + std::int64_t{blockIdx.x} * kCountsOfGroup;
   if (first_place >= matrix.rows) {
     if (threadIdx.x == 0) out[part] = 0;
     return;
@@ -56,12 +88,8 @@ __global__ void __launch_bounds__(kSurveyThreads)
   if (height == kGroupRows) out[kWindowsOfGroup] = window.count();
 }
 
-__global__ void count_empty_rows(DeviceCsr a, std::int64_t places, int* empty, int* sampled) {
-  const std::int64_t place = threadIdx.x / kRowsOfPlace;
-  const std::int64_t row = max(kRowsOfPlace, a.rows / places) * place + threadIdx.x % kRowsOfPlace;
-  if (place >= places || row >= a.rows) return;
-  atomicAdd(sampled, 1);
-  if (a.row_ptr[row] == a.row_ptr[row + 1]) atomicAdd(empty, 1);
+double empty_share_of(const ToldSamples& told) {
+  return static_cast<double>(told.empty) / static_cast<double>(told.sampled);
 }
 
 struct HubCounts {
@@ -69,16 +97,20 @@ struct HubCounts {
 };
 
 __global__ void __launch_bounds__(kSurveyThreads)
-    count_hubs(DeviceCsr a, HubSample sample, std::uint32_t* seen, HubCounts* out) {
+    count_hubs(DeviceCsr a, HubSample sample, std::uint32_t* seen, HubCounts* told) {
+  __shared__ HubCounts found;
+  if (threadIdx.x == 0) found = {};
   for (std::int64_t i = threadIdx.x; i < sample.draws; i += kSurveyThreads)
     atomicAdd(seen + hub_counter(a.col_idx[hub_draw(i, a.nnz)]), 1U);
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < 1 << kHubCounterBits; i += kSurveyThreads) {
     const std::uint32_t times = atomicAdd(seen + i, 0U);
     if (times < sample.least) continue;
-    atomicAdd(&out->drawn, static_cast<std::int32_t>(times));
-    atomicAdd(&out->columns, 1);
+    atomicAdd(&found.drawn, static_cast<std::int32_t>(times));
+    atomicAdd(&found.columns, 1);
   }
+  __syncthreads();
+  if (threadIdx.x == 0) *told = found;
 }
 
 // Sums over the windows of each height: distinct columns, and tiles of them filled up.
@@ -119,23 +151,25 @@ window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages
 }
 
 WcsrEstimate DeviceSurvey::count(const Buffer& rows) {
-  constexpr std::int64_t kMostGroups = 256;  // of an order whose nonzeros have no offsets
   const bool is_natural = rows.data() == nullptr;
   const std::int64_t groups = (a_.rows + kGroupRows - 1) / kGroupRows;
   const std::int64_t sampled = is_natural ? kSampledRows : std::min(groups, kMostGroups);
-  const Buffer counts = device_.allocate(sampled * kCountsOfGroup * sizeof(std::int32_t));
+  const bool with_samples = is_natural && !samples_;
   const std::int64_t columns = std::min<std::int64_t>(a_.cols, wcsr::kSlab<kSurveyThreads>);
-  count_groups<<<dim3(static_cast<unsigned>(sampled), kWindowsOfGroup), kSurveyThreads,
-                 (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup, stream_of(device_)>>>(
-      a_, rows.as<std::int32_t>(), counts.as<std::int32_t>());
+  const ToldToHost there(device_);
+  survey_rows<<<dim3(static_cast<unsigned>(sampled), kWindowsOfGroup + (with_samples ? 1 : 0)),
+                kSurveyThreads, (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup,
+                stream_of(device_)>>>(a_, rows.as<std::int32_t>(), 0, there.as<ToldSamples>());
   SPMMBENCH_CUDA_LAUNCHED();
-  const std::vector<std::int32_t> host = downloaded<std::int32_t>(counts, device_);
+  device_.synchronize();
+  const ToldSamples& told = *there.as<ToldSamples>();
+  if (with_samples) samples_ = Samples{std::to_array(told.lengths), empty_share_of(told)};
   // Groups at sampled nonzeros are drawn in proportion to their nonzeros, so each counts the same;
   // evenly spaced ones count by their nonzeros.
   WcsrEstimate out;
   double weights = 0;
   for (std::int64_t g = 0; g < sampled; ++g) {
-    const GroupSums sums = sums_of(host.data() + g * kCountsOfGroup);
+    const GroupSums sums = sums_of(told.counts + g * kCountsOfGroup);
     if (sums.nnz == 0) continue;
     const double weight = is_natural ? 1 / sums.nnz : 1;
     weights += weight * sums.nnz;
@@ -152,23 +186,29 @@ WcsrEstimate DeviceSurvey::count(const Buffer& rows) {
   return out;
 }
 
-const std::array<std::int64_t, kSampledRows>& DeviceSurvey::lengths() {
-  if (lengths_) return *lengths_;
-  lengths_.emplace();
-  const Buffer sampled = device_.allocate(sizeof(*lengths_));
-  sample_lengths<<<1, kSampledRows, 0, stream_of(device_)>>>(a_, sampled.as<std::int64_t>());
+const DeviceSurvey::Samples& DeviceSurvey::samples() {
+  if (samples_) return *samples_;
+  const ToldToHost there(device_);
+  survey_rows<<<1, kSurveyThreads, 0, stream_of(device_)>>>(a_, nullptr, kSamplesPart,
+                                                            there.as<ToldSamples>());
   SPMMBENCH_CUDA_LAUNCHED();
-  device_.download(lengths_->data(), sampled.data(), sampled.bytes());
-  return *lengths_;
+  device_.synchronize();
+  const ToldSamples& told = *there.as<ToldSamples>();
+  return samples_.emplace(Samples{std::to_array(told.lengths), empty_share_of(told)});
 }
 
 double DeviceSurvey::length_variation() {
   if (features_ != nullptr) return features_->cv_row;
-  return a_.nnz == 0 ? 0 : row_length_variation(lengths(), a_.rows, a_.nnz);
+  return a_.nnz == 0 ? 0 : row_length_variation(samples().lengths, a_.rows, a_.nnz);
+}
+
+double DeviceSurvey::empty_share() {
+  if (features_ != nullptr) return features_->empty_rows;
+  return samples().empty_share;
 }
 
 WcsrEstimate DeviceSurvey::expect_by_length() {
-  return spmmbench::expect_by_length(lengths(), a_.nnz);
+  return spmmbench::expect_by_length(samples().lengths, a_.nnz);
 }
 
 HubColumns find_hub_columns(const DeviceCsr& a, Device& device) {
@@ -176,28 +216,25 @@ HubColumns find_hub_columns(const DeviceCsr& a, Device& device) {
   const HubSample sample = hub_sample(a.rows, a.nnz);
   if (sample.draws == 0) return hubs;
   const Buffer seen = device.allocate((sizeof(std::uint32_t) << kHubCounterBits));
-  const Buffer counts = device.allocate(sizeof(HubCounts));
+  const ToldToHost told(device);
   device.fill_bytes(seen.data(), 0, seen.bytes());
-  device.fill_bytes(counts.data(), 0, counts.bytes());
   count_hubs<<<1, kSurveyThreads, 0, stream_of(device)>>>(a, sample, seen.as<std::uint32_t>(),
-                                                          counts.as<HubCounts>());
+                                                          told.as<HubCounts>());
   SPMMBENCH_CUDA_LAUNCHED();
-  const HubCounts found = downloaded<HubCounts>(counts, device)[0];
+  device.synchronize();
+  const HubCounts found = *told.as<HubCounts>();
   hubs.share = found.drawn / static_cast<double>(sample.draws);
   hubs.count = found.columns;
   return hubs;
 }
 
 double share_of_empty_rows(const DeviceCsr& a, Device& device) {
-  const std::int64_t places = std::min(kSampledPlaces, (a.rows + kRowsOfPlace - 1) / kRowsOfPlace);
-  const Buffer counts = device.allocate(2 * sizeof(int));
-  device.fill_bytes(counts.data(), 0, counts.bytes());
-  static_assert(kSampledPlaces * kRowsOfPlace == kSurveyThreads);
-  count_empty_rows<<<1, kSurveyThreads, 0, stream_of(device)>>>(a, places, counts.as<int>(),
-                                                                counts.as<int>() + 1);
+  const ToldToHost there(device);
+  survey_rows<<<1, kSurveyThreads, 0, stream_of(device)>>>(a, nullptr, kSamplesPart,
+                                                           there.as<ToldSamples>());
   SPMMBENCH_CUDA_LAUNCHED();
-  const std::vector<int> found = downloaded<int>(counts, device);
-  return static_cast<double>(found[0]) / static_cast<double>(found[1]);
+  device.synchronize();
+  return empty_share_of(*there.as<ToldSamples>());
 }
 
 }  // namespace spmmbench

@@ -28,6 +28,8 @@ class DeviceSurvey final : public window::Survey {
   window::Surveyed order(const std::string& name, StageTimer& stages) override;
   double length_variation() override;
   WcsrEstimate expect_by_length() override;
+  // The share of empty rows among a sample, that of share_of_empty_rows.
+  double empty_share();
   bool is_on_host() const override { return false; }
   bool knows_returns() const override { return host_.has_value(); }
   std::vector<double> returned(const std::vector<std::string>& orders, std::int64_t kept,
@@ -36,15 +38,21 @@ class DeviceSurvey final : public window::Survey {
   }
 
  private:
+  // Of rows that a sample has, which is the same in every order.
+  struct Samples {
+    std::array<std::int64_t, kSampledRows> lengths;  // of rows_at_nonzeros
+    double empty_share;
+  };
+
   WcsrEstimate count(const Buffer& rows);  // of an order; null: natural
-  const std::array<std::int64_t, kSampledRows>& lengths();
+  const Samples& samples();
 
   DeviceCsr a_;
   const MatrixFeatures* features_;  // or null
   ResidentOrders& orders_;
   Device& device_;
-  std::optional<window::HostSurvey> host_;                         // where A lies there, too
-  std::optional<std::array<std::int64_t, kSampledRows>> lengths_;  // of rows_at_nonzeros
+  std::optional<window::HostSurvey> host_;  // where A lies there, too
+  std::optional<Samples> samples_;
 };
 
 // find_hub_columns and share_of_empty_rows, on the device.

@@ -100,15 +100,17 @@ BcsrPattern BcsrPattern::build(const CsrMatrix& matrix, int bm, int bk) {
   return out;
 }
 
-FormatStats BcsrPattern::stats(int value_bytes) const {
-  Totals totals{.blocks = blocks()};
+BcsrPattern::Totals BcsrPattern::totals() const {
+  Totals out{.blocks = blocks()};
   for (std::int64_t i = 0; i < block_rows(); ++i) {
     const std::int64_t length = block_row_ptr[i + 1] - block_row_ptr[i];
-    totals.longest = std::max(totals.longest, length);
-    totals.filled += length > 0;
+    out.longest = std::max(out.longest, length);
+    out.filled += length > 0;
   }
-  return stats(totals, value_bytes);
+  return out;
 }
+
+FormatStats BcsrPattern::stats(int value_bytes) const { return stats(totals(), value_bytes); }
 
 FormatStats BcsrPattern::stats(const Totals& totals, int value_bytes) const {
   const std::int64_t all_rows = (rows + bm - 1) / bm, all_columns = (cols + bk - 1) / bk;

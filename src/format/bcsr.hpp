@@ -35,6 +35,7 @@ struct BcsrPattern {
     std::int64_t longest = 0;  // blocks of a block row
     std::int64_t filled = 0;   // block rows with a block
   };
+  Totals totals() const;
   // Of a pattern of which the sizes alone are known.
   FormatStats stats(const Totals& totals, int value_bytes) const;
 };

@@ -54,6 +54,46 @@ void expect_host_bytes(Device& device, const CsrMatrix& matrix, Precision precis
   });
 }
 
+// Blocked-ELL as cuSPARSE has it, from BCSR.
+struct Ell {
+  std::vector<std::int32_t> block_col;
+  std::vector<float> values;
+};
+Ell ell_of(const Bcsr& bcsr) {
+  const BcsrPattern& pattern = bcsr.pattern;
+  const std::int64_t width = std::max<std::int64_t>(1, pattern.totals().longest), b = pattern.bm;
+  Ell out{std::vector<std::int32_t>(pattern.block_rows() * width, -1),
+          std::vector<float>(pattern.block_rows() * b * width * b)};
+  for (std::int64_t i = 0; i < pattern.block_rows(); ++i)
+    for (std::int64_t at = pattern.block_row_ptr[i]; at < pattern.block_row_ptr[i + 1]; ++at) {
+      const std::int64_t slot = at - pattern.block_row_ptr[i];
+      out.block_col[i * width + slot] = pattern.block_col[at];
+      for (std::int64_t e = 0; e < b * b; ++e)
+        out.values[((i * b + e / b) * width + slot) * b + e % b] = bcsr.values[at * b * b + e];
+    }
+  return out;
+}
+
+void expect_blocks_of_the_host(Device& device, const CsrMatrix& matrix, int block) {
+  const Bcsr host = Bcsr::build(matrix, BcsrPattern::build(matrix, block, block));
+  const BcsrPattern& pattern = host.pattern;
+  const CsrOnDevice a(matrix, Precision::tf32, device);
+  const async_bcsr::DeviceBcsr bcsr = async_bcsr::build_bcsr(a.view(), block, device);
+  const std::vector<std::int32_t> row_ptr(pattern.block_row_ptr.begin(),
+                                          pattern.block_row_ptr.end());
+  EXPECT_EQ(downloaded<std::int32_t>(device, bcsr.block_row_ptr.data(), row_ptr.size()), row_ptr);
+  EXPECT_EQ(downloaded<std::int32_t>(device, bcsr.block_col.data(), pattern.block_col.size()),
+            pattern.block_col);
+  EXPECT_TRUE((downloaded<float>(device, bcsr.values.data(), host.values.size()) == host.values));
+  const Ell expected = ell_of(host);
+  const async_bcsr::DeviceBcsr ell = async_bcsr::build_blocked_ell(a.view(), block, device);
+  EXPECT_EQ(async_bcsr::widest_block_row(a.view(), block, block), pattern.totals().longest);
+  EXPECT_EQ(downloaded<std::int32_t>(device, ell.block_col.data(), expected.block_col.size()),
+            expected.block_col);
+  EXPECT_TRUE(
+      (downloaded<float>(device, ell.values.data(), expected.values.size()) == expected.values));
+}
+
 CsrMatrix few_blocks(std::int64_t rows, std::int64_t cols, std::int64_t apart) {
   CsrMatrix m{rows, cols, {0}, {}, {}};
   for (std::int64_t row = 0; row < m.rows; ++row) {
@@ -95,6 +135,18 @@ TEST(BcsrDeviceBuild, GivesTheBytesOfTheHostBuildForManyBlockRowsAndColumns) {
     for (const BcsrGrouping grouping : {BcsrGrouping::overlap, BcsrGrouping::consecutive})
       expect_host_bytes(device, matrix, Precision::fp16, {64, 64, 64}, grouping);
   }
+}
+
+TEST(BcsrDeviceBuild, GivesTheBlocksOfTheHostAsCusparseHasThem) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const auto& [name, given] : all_shapes())
+    for (const int block : {4, 64}) {
+      CsrMatrix matrix = given;
+      for (float& value : matrix.values) value = round_to(Precision::tf32, value);
+      if (BcsrPattern::build(matrix, block, block).stored() > 10'000'000) continue;
+      SCOPED_TRACE(name + ", " + std::to_string(block));
+      expect_blocks_of_the_host(device, matrix, block);
+    }
 }
 
 }  // namespace

@@ -1,0 +1,250 @@
+#pragma once
+// The two passes of the WCSR build: count the distinct columns of each window, then rank every
+// entry's column among them and put it in its box. A window has a CTA; or, where most have few
+// entries, a warp, and those that do not fit have the CTA one after the other. A window of very
+// many entries is left to a kernel of large CTAs.
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "format/wcsr.hpp"
+#include "window/device_short_window.cuh"
+#include "window/device_window.cuh"
+
+namespace spmmbench::wcsr {
+
+// Windows of more than `most` entries are listed and not counted.
+struct LongWindows {
+  static constexpr int kEntries = 16384;
+  static constexpr int kNone = std::numeric_limits<int>::max();
+
+  int most;
+  std::int32_t* list;
+  unsigned* count;  // zero to begin with
+
+  __device__ void add(std::int64_t window) const {
+    list[atomicAdd(count, 1U)] = static_cast<std::int32_t>(window);
+  }
+};
+
+struct Counting {
+  Csr a;
+  std::int32_t* counts;  // of each window
+  LongWindows longs;
+
+  template <int kThreads>
+  __device__ void by_cta(std::int64_t index, unsigned char* shared) const {
+    __shared__ Window window;
+    __shared__ ScatteredColumns<kThreads> scattered;
+    read_window(a, index * a.window_rows, window);
+    if (window.count() > longs.most) {
+      if (threadIdx.x == 0) longs.add(index);
+    } else {
+      const std::int32_t distinct = count_distinct<kThreads>(a, window, shared, scattered);
+      if (threadIdx.x == 0) counts[index] = distinct;
+    }
+    __syncthreads();  // all of it may be used for another window
+  }
+
+  // False where the window does not fit.
+  template <class Key>
+  __device__ bool by_warp(std::int64_t index, std::uint8_t* /*ranks*/) const {
+    const ShortWindow window(a, index);
+    if (!window.fits()) return false;
+    window.with_items([&](auto items) {
+      Key keys[items()];
+      window.sorted(keys);
+      const int distinct = window.firsts(keys).all;
+      if (threadIdx.x % kLanes == 0) counts[index] = distinct;
+    });
+    return true;
+  }
+};
+
+template <class Bits>
+struct Boxes {
+  const Bits* entries;  // values of the CSR matrix
+  Bits* values;         // all zero
+  __device__ void put(std::int64_t entry, std::int64_t at) const {
+    values[at] = mark_entry(entries[entry]);
+  }
+};
+
+// Where in the boxes each entry has its value.
+struct Positions {
+  std::uint32_t* of;
+  __device__ void put(std::int64_t entry, std::int64_t at) const {
+    of[entry] = static_cast<std::uint32_t>(at);
+  }
+};
+
+struct Places {
+  const std::int32_t* first_tile;  // of every window, and the end
+  std::int32_t* window_ptr;
+  std::int32_t* col_idx;
+  std::int64_t windows;
+  int tile_columns;
+};
+
+template <class Entries>
+struct Placing {
+  Csr a;
+  Places out;
+  Entries entries;
+  int most;  // entries of a window; longer ones are left out
+
+  // A window's part of the format.
+  struct Target {
+    const Placing& in;
+    std::int64_t tile, end;
+    std::int32_t* col_idx;
+
+    // `thread` of the `threads` that place the window together.
+    __device__ Target(const Placing& placing, std::int64_t index, int thread)
+        : in(placing),
+          tile(in.out.first_tile[index]),
+          end(in.out.first_tile[index + 1]),
+          col_idx(in.out.col_idx + tile * in.out.tile_columns) {
+      if (thread != 0) return;
+      in.out.window_ptr[index] = static_cast<std::int32_t>(tile);
+      if (index + 1 == in.out.windows)
+        in.out.window_ptr[index + 1] = static_cast<std::int32_t>(end);
+    }
+    __device__ void pad(std::int64_t distinct, int thread, int threads) const {
+      for (std::int64_t at = distinct + thread; at < (end - tile) * in.out.tile_columns;
+           at += threads)
+        col_idx[at] = Wcsr::kPadding;
+    }
+    __device__ void put(std::int64_t entry, int row, std::int32_t rank) const {
+      const std::int64_t line = (tile + rank / in.out.tile_columns) * in.a.window_rows + row;
+      in.entries.put(entry, line * in.out.tile_columns + rank % in.out.tile_columns);
+    }
+  };
+
+  template <int kThreads>
+  __device__ void by_cta(std::int64_t index, unsigned char* shared) const {
+    __shared__ Window window;
+    __shared__ ScatteredColumns<kThreads> scattered;
+    __shared__ typename Scan<kThreads>::TempStorage scan;
+    read_window(a, index * a.window_rows, window);
+    if (window.count() > most) return __syncthreads();
+    const Target target(*this, index, static_cast<int>(threadIdx.x));
+    if (window.is_scattered()) place_scattered<kThreads>(window, scattered, target);
+    else place_marked<kThreads>(window, shared, scan, target);
+    __syncthreads();  // all of it may be used for another window
+  }
+
+  // False where the window does not fit. `ranks`: shared memory for one of each entry.
+  template <class Key>
+  __device__ bool by_warp(std::int64_t index, std::uint8_t* ranks) const {
+    const ShortWindow window(a, index);
+    if (!window.fits()) return false;
+    const int lane = static_cast<int>(threadIdx.x) % kLanes;
+    const Target target(*this, index, lane);
+    window.with_items([&](auto items) {
+      Key keys[items()];
+      window.sorted(keys);
+      const auto firsts = window.firsts(keys);
+      int rank = firsts.before - 1;
+#pragma unroll
+      for (int i = 0; i < items(); ++i) {
+        if (!window.has(lane * items() + i)) continue;
+        const bool is_first = (firsts.bits >> i & 1U) != 0;
+        rank += is_first;
+        if (is_first)
+          target.col_idx[rank] = static_cast<std::int32_t>(keys[i] >> ShortWindow::kNumberBits);
+        ranks[keys[i] & (ShortWindow::kMostEntries - 1)] = static_cast<std::uint8_t>(rank);
+      }
+      target.pad(firsts.all, lane, kLanes);
+      __syncwarp();
+#pragma unroll
+      for (int i = 0; i < items(); ++i) {
+        const ShortWindow::Entry own = window.entry(i);
+        if (own.is_there) target.put(own.index, own.row, ranks[i * kLanes + lane]);
+      }
+    });
+    return true;
+  }
+
+ private:
+  template <int kThreads>
+  __device__ void place_scattered(const Window& window, ScatteredColumns<kThreads>& scattered,
+                                  const Target& target) const {
+    const std::int32_t count = window.count();
+    for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
+      scattered.column[threadIdx.x] = column;
+    });
+    __syncthreads();
+    const bool first = scattered.is_first(count);
+    const std::int32_t own = scattered.column[threadIdx.x];
+    target.pad(__syncthreads_count(first), static_cast<int>(threadIdx.x), kThreads);
+    if (!first) scattered.column[threadIdx.x] = std::numeric_limits<std::int32_t>::max();
+    __syncthreads();
+    for_each_entry<kThreads>(a, window, [&](std::int64_t entry, int row, std::int32_t) {
+      std::int32_t rank = 0;
+      for (std::int32_t i = 0; i < count; ++i) rank += scattered.column[i] < own;
+      if (first) target.col_idx[rank] = own;
+      target.put(entry, row, rank);
+    });
+  }
+
+  template <int kThreads>
+  __device__ void place_marked(const Window& window, unsigned char* shared,
+                               typename Scan<kThreads>::TempStorage& scan,
+                               const Target& target) const {
+    std::int32_t rank = 0;
+    for (std::int64_t first = window.first_column; first <= window.last_column;
+         first += kSlab<kThreads>) {
+      Bitmap<kThreads> bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
+      bitmap.clear();
+      for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
+        if (bitmap.covers(column)) bitmap.set(column);
+      });
+      __syncthreads();
+      rank = bitmap.count(
+          rank, scan, [&](std::int32_t at, std::int32_t column) { target.col_idx[at] = column; });
+      for_each_entry<kThreads>(a, window, [&](std::int64_t entry, int row, std::int32_t column) {
+        if (bitmap.covers(column)) target.put(entry, row, bitmap.rank(column));
+      });
+      __syncthreads();
+    }
+    target.pad(rank, static_cast<int>(threadIdx.x), kThreads);
+  }
+};
+
+// A CTA for each window; for those of `list`, if it is not null.
+template <int kThreads, class Pass>
+__global__ void __launch_bounds__(kThreads)
+    pass_by_cta(const __grid_constant__ Pass pass, std::int64_t windows, const std::int32_t* list,
+                const unsigned* count) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  if (list == nullptr) {
+    pass.template by_cta<kThreads>(blockIdx.x, shared);
+    return;
+  }
+  const std::int64_t listed = count == nullptr ? windows : *count;
+  for (std::int64_t i = blockIdx.x; i < listed; i += gridDim.x)
+    pass.template by_cta<kThreads>(list[i], shared);
+}
+
+constexpr int kWarpsOfCta = 4;
+
+// A warp for each window.
+template <class Key, class Pass>
+__global__ void __launch_bounds__(kWarpsOfCta* kLanes)
+    pass_by_warp(const __grid_constant__ Pass pass, std::int64_t windows) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  __shared__ std::uint8_t ranks[kWarpsOfCta][ShortWindow::kMostEntries];
+  __shared__ bool done[kWarpsOfCta];
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const std::int64_t first = std::int64_t{blockIdx.x} * kWarpsOfCta;
+  const bool fits =
+      first + warp >= windows || pass.template by_warp<Key>(first + warp, ranks[warp]);
+  if (threadIdx.x % kLanes == 0) done[warp] = fits;
+  __syncthreads();
+  for (int other = 0; other < kWarpsOfCta; ++other)
+    if (!done[other]) pass.template by_cta<kWarpsOfCta * kLanes>(first + other, shared);
+}
+
+}  // namespace spmmbench::wcsr
