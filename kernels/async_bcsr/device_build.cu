@@ -21,7 +21,7 @@
 #include "async_bcsr/device_groups.cuh"
 #include "common/memory_layout.hpp"
 #include "common/scratch.hpp"
-#include "common/told_to_host.hpp"
+#include "gpu/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/precision.hpp"
 

@@ -17,9 +17,9 @@
 
 #include "common/device_arrays.hpp"
 #include "common/memory_layout.hpp"
-#include "common/told_to_host.hpp"
 #include "csr_row_split/segments.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/told_to_host.hpp"
 
 namespace spmmbench::row_split {
 namespace {
@@ -87,7 +87,7 @@ struct Cut {
 
 // One CTA: the sums before each block, in place, and of all.
 __device__ void add_up(Kinds* blocks, std::int64_t count, Kinds* all, Kinds* told) {
-  using Scan = cub::BlockScan<Kinds, kThreads>;
+  using Scan = cub::BlockScan<Kinds, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage temporary;
   Kinds before{};
   for (std::int64_t first = 0; first < count; first += kThreads) {
@@ -178,7 +178,7 @@ class CutRows {
 
   // By all lanes of a warp. Rows of many segments are cut by the whole warp, one after the other.
   __device__ void write() const {
-    constexpr std::int64_t kMany = 8;
+    constexpr std::int64_t kMany = 64;
     for (int i = 0; i < kPerThread; ++i) {
       Row row{};
       const std::int64_t parts = rows_.parts[i];
@@ -221,8 +221,8 @@ class CutRows {
 
   __device__ void write_parts(const Row& row, int first, int step) const {
     for (std::int64_t part = first; part < row.parts; part += step) {
-      const std::int64_t from = row.length * part / row.parts;
-      const std::int64_t end = row.length * (part + 1) / row.parts;
+      const std::int64_t from = share_of(row.length, part, row.parts);
+      const std::int64_t end = share_of(row.length, part + 1, row.parts);
       task_.segments[row.to + part] = {row.begin + from, static_cast<std::int32_t>(end - from),
                                        row.target};
     }

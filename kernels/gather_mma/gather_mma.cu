@@ -11,13 +11,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <type_traits>
-#include <vector>
 
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
+#include "common/resident_csr.hpp"
 #include "gather_mma/device.cuh"
+#include "gather_mma/device_build.hpp"
 #include "gpu/cuda_check.hpp"
 #include "ptx/sm90a.cuh"
 #include "spmmbench/registry.hpp"
@@ -50,65 +50,29 @@ std::int64_t tiles_of(std::int64_t n) { return (n + columns_of(n) - 1) / columns
 // A on the device, the same for every shape.
 struct Matrix {
   Matrix(const SparseOperand& a, Device& device, StageTimer& stages)
-      : type(storage_type(a.precision)), scale(a.scale()) {
-    Streams host;
-    std::vector<std::int32_t> part_ptr_host(a.m() + 1), parts_host;
-    {
-      const auto timed = stages.scope("build");
-      host = Streams::build(*a.a, type, device.info().sm_count, gather_mma::kWarps);
-      list_parts(host, part_ptr_host, parts_host);
-    }
-    for (std::size_t row = 0; row + 1 < part_ptr_host.size(); ++row)
-      most_parts = std::max(most_parts, part_ptr_host[row + 1] - part_ptr_host[row]);
-    const auto timed = stages.scope("upload");
-    stats = host.stats();
-    blocks = static_cast<unsigned>(host.block_chunk.size());
-    sm_count = device.info().sm_count;
-    block_chunk = device.upload(host.block_chunk);
-    ranges = device.upload(host.ranges);
-    pieces = device.upload(host.pieces);
-    starts = device.upload(host.starts);
-    words = device.upload(host.words);
-    part_ptr = device.upload(part_ptr_host);
-    parts = device.upload(parts_host);
-    device.synchronize();
-    arguments = {.block_chunk = block_chunk.as<std::int32_t>(),
-                 .ranges = ranges.as<Streams::Range>(),
-                 .pieces = pieces.as<Streams::Piece>(),
-                 .starts = starts.as<Streams::Start>(),
-                 .words = words.as<std::uint32_t>(),
-                 .piece_count = static_cast<std::int64_t>(host.pieces.size()),
-                 .chunk_cols = host.chunk_cols,
+      : type(storage_type(a.precision)), scale(a.scale()), sm_count(device.info().sm_count) {
+    const ResidentCsr csr(a, device, stages);
+    const auto timed = stages.scope("build");
+    streams = gather_mma::build_streams(csr.view(), sm_count, gather_mma::kWarps, device);
+    arguments = {.block_chunk = streams.block_chunk.as<std::int32_t>(),
+                 .ranges = streams.ranges.as<Streams::Range>(),
+                 .pieces = streams.pieces.as<Streams::Piece>(),
+                 .starts = streams.starts.as<Streams::Start>(),
+                 .words = streams.words.as<std::uint32_t>(),
+                 .piece_count = streams.piece_count,
+                 .chunk_cols = streams.chunk_cols,
                  .partial = nullptr};
   }
 
-  // For each row, the rows of the workspace that hold its sums, in the order of k.
-  static void list_parts(const Streams& host, std::vector<std::int32_t>& part_ptr,
-                         std::vector<std::int32_t>& parts) {
-    const auto visit = [&](auto&& each) {
-      for (std::size_t piece = 0; piece < host.pieces.size(); ++piece)
-        for (int i = 0; i < Streams::kRows; ++i)
-          if (const std::int32_t row = host.slices[host.pieces[piece].slice].rows[i]; row >= 0)
-            each(row, static_cast<std::int32_t>(piece) * Streams::kRows + i);
-    };
-    visit([&](std::int32_t row, std::int32_t) { ++part_ptr[row + 1]; });
-    std::partial_sum(part_ptr.begin(), part_ptr.end(), part_ptr.begin());
-    parts.resize(part_ptr.back());
-    std::vector<std::int32_t> next(part_ptr.begin(), part_ptr.end() - 1);
-    visit([&](std::int32_t row, std::int32_t part) { parts[next[row]++] = part; });
-  }
-
   std::size_t bytes() const {
-    return sum_of_bytes(block_chunk, ranges, pieces, starts, words, part_ptr, parts);
+    return sum_of_bytes(streams.block_chunk, streams.ranges, streams.pieces, streams.starts,
+                        streams.words, streams.part_ptr, streams.parts);
   }
 
   ElementType type;
   float scale;
-  FormatStats stats;
-  unsigned blocks = 0;
-  int sm_count = 0;
-  std::int32_t most_parts = 0;  // of a row
-  Buffer block_chunk, ranges, pieces, starts, words, part_ptr, parts;
+  int sm_count;
+  gather_mma::DeviceStreams streams;
   gather_mma::Arguments arguments{};
 };
 
@@ -126,9 +90,11 @@ class GatherMmaPlan final : public Plan {
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     if (a_.arguments.piece_count > 0)
-      launch_dependent(multiply_, dim3(a_.blocks, static_cast<unsigned>(tiles_of(n_))),
-                       dim3(gather_mma::kThreads), gather_mma::shared_bytes(planes_of(n_)), stream,
-                       true, arguments_, b);
+      launch_dependent(
+          multiply_,
+          dim3(static_cast<unsigned>(a_.streams.block_count), static_cast<unsigned>(tiles_of(n_))),
+          dim3(gather_mma::kThreads), gather_mma::shared_bytes(planes_of(n_)), stream, true,
+          arguments_, b);
     // With one tile, a block on every multiprocessor finds room beside `multiply` and waits there.
     const std::int64_t most =
         (tiles_of(n_) == 1 ? 1 : gather_mma::kAddBlocks) * std::int64_t{a_.sm_count};
@@ -141,17 +107,17 @@ class GatherMmaPlan final : public Plan {
       launch_dependent(gather_mma::add_parts_by<std::remove_pointer_t<decltype(tag)>>(team),
                        dim3(static_cast<unsigned>(blocks)), dim3(gather_mma::kAddThreads), 0,
                        stream, true, arguments_.partial, arguments_.piece_count, columns_of(n_),
-                       a_.part_ptr.as<std::int32_t>(), a_.parts.as<std::int32_t>(),
+                       a_.streams.part_ptr.as<std::int32_t>(), a_.streams.parts.as<std::int32_t>(),
                        a_.scale * b.scale, c);
     });
   }
 
   PlanReport report() const override {
     PlanReport report;
-    report.format = a_.stats;
+    report.format = a_.streams.stats;
     report.device_bytes = a_.bytes() + partial_.bytes();
     // Each mma multiplies 16 x 16, of which 16 are nonzeros.
-    report.issued_flops = 2.0 * Streams::kRows * static_cast<double>(a_.stats.stored) *
+    report.issued_flops = 2.0 * Streams::kRows * static_cast<double>(a_.streams.stats.stored) *
                           static_cast<double>(tiles_of(n_) * columns_of(n_));
     report.metrics["pieces"] = static_cast<double>(a_.arguments.piece_count);
     return report;
@@ -163,7 +129,7 @@ class GatherMmaPlan final : public Plan {
   int team_of(std::int64_t items, std::int64_t threads) const {
     int team = 1;
     while (team < gather_mma::kMostTeam && 2 * team * items <= threads &&
-           team * gather_mma::kAhead < a_.most_parts)
+           team * gather_mma::kAhead < a_.streams.most_parts)
       team *= 2;
     return team;
   }
@@ -231,6 +197,7 @@ class GatherMma final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
       .promoted_columns = 1,  // fp8 is multiplied as fp16
+      .prepares_on_device = true,
       .options = {kMinFill},
   };
 };

@@ -9,7 +9,7 @@
 
 #include "common/device_arrays.hpp"
 #include "common/scratch.hpp"
-#include "common/told_to_host.hpp"
+#include "gpu/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/error.hpp"
 

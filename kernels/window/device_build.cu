@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <limits>
 #include <type_traits>
@@ -16,8 +15,8 @@
 #include <vector>
 
 #include "common/memory_layout.hpp"
-#include "common/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/told_to_host.hpp"
 #include "spmmbench/error.hpp"
 #include "window/device_build.hpp"
 #include "window/device_passes.cuh"
@@ -56,13 +55,11 @@ struct ToldSizes {
 __global__ void __launch_bounds__(kSumThreads)
     sum_tiles(std::int32_t* window_ptr, std::int64_t windows, int tile_columns,
               unsigned* long_windows, ToldSizes* told) {
-  using Reduce = cub::BlockReduce<std::int64_t, kSumThreads>;
-  __shared__ union {
-    typename Scan<kSumThreads>::TempStorage scan;
-    typename Reduce::TempStorage reduce;
-  } shared;
+  __shared__ typename Scan<kSumThreads>::TempStorage scan;
+  __shared__ unsigned columns_of_all, longest_of_all;
+  if (threadIdx.x == 0) columns_of_all = longest_of_all = 0;
   std::int32_t before = 0;
-  std::int64_t columns = 0, longest = 0;
+  unsigned columns = 0, longest = 0;
   for (std::int64_t from = 0; from <= windows; from += 4 * kSumThreads) {
     const std::int64_t own = from + 4 * threadIdx.x;
     auto* const at = reinterpret_cast<int4*>(window_ptr + own);
@@ -74,11 +71,11 @@ __global__ void __launch_bounds__(kSumThreads)
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       columns += counted[i];
-      longest = max(longest, std::int64_t{counted[i]});
+      longest = max(longest, static_cast<unsigned>(counted[i]));
       tiles[i] = own + i < windows ? max(1, (counted[i] + tile_columns - 1) / tile_columns) : 0;
     }
     std::int32_t all = 0;
-    Scan<kSumThreads>(shared.scan).ExclusiveSum(tiles, tiles, all);
+    Scan<kSumThreads>(scan).ExclusiveSum(tiles, tiles, all);
     if (own <= windows) {
       *at = make_int4(before + tiles[0], before + tiles[1], before + tiles[2], before + tiles[3]);
       if (windows <= DeviceWcsr::kMostOnHost)
@@ -87,14 +84,20 @@ __global__ void __launch_bounds__(kSumThreads)
     before += all;
     __syncthreads();  // the scan's memory is used again
   }
-  columns = Reduce(shared.reduce).Sum(columns);
+  columns = __reduce_add_sync(wcsr::kAllLanes, columns);
+  longest = __reduce_max_sync(wcsr::kAllLanes, longest);
+  if (threadIdx.x % wcsr::kLanes == 0) {
+    atomicAdd(&columns_of_all, columns);
+    atomicMax(&longest_of_all, longest);
+  }
   __syncthreads();
-  longest = Reduce(shared.reduce).Reduce(longest, cuda::maximum<>{});
   if (threadIdx.x != 0) return;
   // A window without columns has a tile, too.
   const std::int64_t of_longest =
-      windows > 0 ? max(std::int64_t{1}, (longest + tile_columns - 1) / tile_columns) : 0;
-  told->sums = {columns, before, static_cast<std::int32_t>(of_longest), *long_windows};
+      windows > 0
+          ? max(std::int64_t{1}, (std::int64_t{longest_of_all} + tile_columns - 1) / tile_columns)
+          : 0;
+  told->sums = {columns_of_all, before, static_cast<std::int32_t>(of_longest), *long_windows};
   *long_windows = 0;
 }
 
@@ -103,51 +106,66 @@ std::size_t bytes_of(const std::vector<T>& array) {
   return array.size() * sizeof(T);
 }
 
+constexpr int kLargeThreads = 1024;
+
 template <int kThreads>
 std::size_t shared_bytes(const DeviceCsr& matrix) {
   const std::int64_t columns = std::min<std::int64_t>(matrix.cols, wcsr::kSlab<kThreads>);
   return (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup;
 }
 
-// In the mean: all windows have large CTAs.
-bool has_many_entries(const DeviceCsr& matrix, std::int64_t windows) {
-  constexpr std::int64_t kManyEntries = 4096;
-  return matrix.nnz > kManyEntries * windows;
+// Which threads have the windows, and from how many entries on a window is left to a list, which a
+// kernel of large CTAs has.
+struct Division {
+  enum class By { warps, small_ctas, large_ctas } by = By::large_ctas;
+  int limit = LongWindows::kNone;
+  std::int64_t most_listed = 0;
+};
+
+// Large CTAs where each has much to do; warps where windows have few entries and are many.
+Division divide(const DeviceCsr& matrix, std::int64_t windows, const Device& device) {
+  constexpr std::int64_t kFewEntries = 128, kManyEntries = 4096;  // in the mean
+  constexpr std::int64_t kManyWindowsPerSm = 12;
+  constexpr int kLimitOfWarps = 1024, kLimitOfSmallCtas = 8192;
+  if (matrix.nnz > kManyEntries * windows) return {};
+  const bool by_warps =
+      matrix.nnz <= kFewEntries * windows && windows >= kManyWindowsPerSm * device.info().sm_count;
+  const int limit = by_warps ? kLimitOfWarps : kLimitOfSmallCtas;
+  const std::int64_t listed = matrix.nnz / limit;
+  return {by_warps ? Division::By::warps : Division::By::small_ctas,
+          listed > 0 ? limit : LongWindows::kNone, listed};
 }
 
-// By warps where windows have few entries, else by CTAs: large ones where each has much to do.
 template <class Pass>
-void launch_pass(const DeviceCsr& matrix, std::int64_t windows, const Pass& pass,
+void launch_pass(const DeviceCsr& matrix, std::int64_t windows, Division::By by, const Pass& pass,
                  cudaStream_t stream) {
-  constexpr std::int64_t kFewEntries = 128;  // in the mean
+  if (windows == 0) return;
+  const auto ctas = static_cast<unsigned>(windows);
   const auto by_warp = [&]<class Key>(Key) {
     constexpr int kThreads = wcsr::kWarpsOfCta * wcsr::kLanes;
-    wcsr::pass_by_warp<Key>
-        <<<static_cast<unsigned>((windows + wcsr::kWarpsOfCta - 1) / wcsr::kWarpsOfCta), kThreads,
-           shared_bytes<kThreads>(matrix), stream>>>(pass, windows);
+    wcsr::pass_by_warp<Key><<<(ctas + wcsr::kWarpsOfCta - 1) / wcsr::kWarpsOfCta, kThreads,
+                              shared_bytes<kThreads>(matrix), stream>>>(pass, windows);
   };
   const auto by_cta = [&]<int kThreads>(std::integral_constant<int, kThreads>) {
-    wcsr::pass_by_cta<kThreads>
-        <<<static_cast<unsigned>(windows), kThreads, shared_bytes<kThreads>(matrix), stream>>>(
-            pass, 0, nullptr, nullptr);
+    wcsr::pass_by_cta<kThreads><<<ctas, kThreads, shared_bytes<kThreads>(matrix), stream>>>(pass);
   };
   constexpr std::int64_t kShortKeys = std::int64_t{1} << (32 - wcsr::ShortWindow::kNumberBits);
-  if (windows == 0) return;
-  if (has_many_entries(matrix, windows)) by_cta(std::integral_constant<int, 1024>{});
-  else if (matrix.nnz > kFewEntries * windows) by_cta(std::integral_constant<int, 256>{});
+  if (by == Division::By::large_ctas) by_cta(std::integral_constant<int, kLargeThreads>{});
+  else if (by == Division::By::small_ctas) by_cta(std::integral_constant<int, 256>{});
   else if (matrix.cols <= kShortKeys) by_warp(std::uint32_t{});
   else by_warp(std::uint64_t{});
   SPMMBENCH_CUDA_LAUNCHED();
 }
 
-// The windows of `list`: so many, or as many as `count` on the device says.
+// The windows of `list`: `most` of them, or as many as `count` on the device says.
 template <class Pass>
-void launch_long_windows(const DeviceCsr& matrix, const Pass& pass, const std::int32_t* list,
-                         const unsigned* count, std::int64_t most, cudaStream_t stream) {
-  constexpr int kThreads = 1024;
-  wcsr::pass_by_cta<kThreads>
-      <<<static_cast<unsigned>(most), kThreads, shared_bytes<kThreads>(matrix), stream>>>(
-          pass, most, list, count);
+void launch_list(const DeviceCsr& matrix, const Pass& pass, const std::int32_t* list,
+                 std::int64_t most, const unsigned* count, const Device& device,
+                 cudaStream_t stream) {
+  const auto ctas = static_cast<unsigned>(std::min<std::int64_t>(most, device.info().sm_count));
+  wcsr::pass_of_list<kLargeThreads>
+      <<<ctas, kLargeThreads, shared_bytes<kLargeThreads>(matrix), stream>>>(pass, list, most,
+                                                                             count);
   SPMMBENCH_CUDA_LAUNCHED();
 }
 
@@ -195,37 +213,26 @@ void keep_sizes(const ToldSizes& told, DeviceWcsr& out) {
   out.sizes = {out.windows(), told.sums.tiles, told.sums.longest};
 }
 
-// Windows that are listed, at most.
-std::int64_t most_long_windows(const DeviceCsr& matrix, std::int64_t windows) {
-  return has_many_entries(matrix, windows) ? 0 : matrix.nnz / LongWindows::kEntries;
-}
-
-// Entries up to which a window is not listed.
-int limit_of(std::int64_t most_long) {
-  return most_long > 0 ? LongWindows::kEntries : LongWindows::kNone;
-}
-
 // What the counts of windows need of `input`.
 struct CountsLayout {
-  CountsLayout(MemoryLayout& layout, std::int64_t windows, std::int64_t most_long)
+  CountsLayout(MemoryLayout& layout, std::int64_t windows, std::int64_t most_listed)
       : counts(layout.add(bytes_of_counts(windows))),
-        longs(layout.add(most_long * sizeof(std::int32_t))) {}
+        longs(layout.add(most_listed * sizeof(std::int32_t))) {}
   std::size_t counts, longs;
 };
 
 // Counts, and waits for the sums, which say how large the format is. Returns how many windows are
 // listed.
-std::int64_t count_windows(const DeviceCsr& csr, const Csr& a, std::int32_t* counts,
-                           std::int32_t* list, Device& device, DeviceWcsr& out) {
+std::int64_t count_windows(const DeviceCsr& csr, const Csr& a, const Division& division,
+                           std::int32_t* counts, std::int32_t* list, Device& device,
+                           DeviceWcsr& out) {
   const auto stream = static_cast<cudaStream_t>(device.stream().handle);
   const ToldToHost told(device);
-  const std::int64_t most_long = most_long_windows(csr, out.windows());
-  Counting pass{a, counts, {limit_of(most_long), list, told.arrivals()}};
-  launch_pass(csr, out.windows(), pass, stream);
-  if (most_long > 0) {
+  Counting pass{a, counts, {division.limit, list, told.arrivals()}};
+  launch_pass(csr, out.windows(), division.by, pass, stream);
+  if (division.most_listed > 0) {
     pass.longs.most = LongWindows::kNone;
-    launch_long_windows(csr, pass, list, told.arrivals(),
-                        std::min<std::int64_t>(most_long, device.info().sm_count), stream);
+    launch_list(csr, pass, list, division.most_listed, told.arrivals(), device, stream);
   }
   sum_tiles<<<1, kSumThreads, 0, stream>>>(counts, out.windows(), out.shape.tile_columns,
                                            told.arrivals(), told.as<ToldSizes>());
@@ -236,14 +243,15 @@ std::int64_t count_windows(const DeviceCsr& csr, const Csr& a, std::int32_t* cou
 }
 
 void build(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
-           std::int64_t places, const CountsLayout& layout, Device& device, DeviceWcsr& out) {
+           std::int64_t places, const Division& division, const CountsLayout& layout,
+           Device& device, DeviceWcsr& out) {
   out.places = places;
   out.shape = shape;
   const auto stream = static_cast<cudaStream_t>(device.stream().handle);
   const Csr a{csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows};
   auto* const first_tile = array_at<std::int32_t>(out.input, layout.counts);
   auto* const list = array_at<std::int32_t>(out.input, layout.longs);
-  const std::int64_t listed = count_windows(csr, a, first_tile, list, device, out);
+  const std::int64_t listed = count_windows(csr, a, division, first_tile, list, device, out);
 
   const std::size_t zeroed = allocate_arrays(shape, device, out);
   device.fill_bytes(out.memory.data(), 0, zeroed);
@@ -253,11 +261,11 @@ void build(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row
         a,
         {first_tile, out.window_ptr, out.col_idx, out.windows(), shape.tile_columns},
         {static_cast<const Bits*>(csr.values), static_cast<Bits*>(out.values)},
-        limit_of(most_long_windows(csr, out.windows()))};
-    launch_pass(csr, out.windows(), pass, stream);
+        division.limit};
+    launch_pass(csr, out.windows(), division.by, pass, stream);
     if (listed == 0) return;
     pass.most = LongWindows::kNone;
-    launch_long_windows(csr, pass, list, nullptr, listed, stream);
+    launch_list(csr, pass, list, listed, nullptr, device, stream);
   });
 }
 
@@ -277,9 +285,10 @@ DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
   out.csr = std::make_unique<ResidentCsr>(operand, device, stages);
   const DeviceCsr& csr = out.csr->view();
   const std::int64_t windows = windows_of(shape, places);
+  const Division division = divide(csr, windows, device);
   MemoryLayout layout;
   const std::size_t row_of = layout.add(bytes_of(row_order));
-  const CountsLayout counts(layout, windows, most_long_windows(csr, windows));
+  const CountsLayout counts(layout, windows, division.most_listed);
   {
     const auto timed = stages.scope("upload");
     out.input = device.allocate(layout.bytes());
@@ -287,7 +296,7 @@ DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
   }
   const auto timed = stages.scope("build");
   build(csr, shape, row_order.empty() ? nullptr : array_at<std::int32_t>(out.input, row_of), places,
-        counts, device, out);
+        division, counts, device, out);
   return out;
 }
 
@@ -297,10 +306,11 @@ DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::i
   const auto timed = stages.scope("build");
   DeviceWcsr out;
   const std::int64_t windows = windows_of(shape, places);
+  const Division division = divide(csr, windows, device);
   MemoryLayout layout;
-  const CountsLayout counts(layout, windows, most_long_windows(csr, windows));
+  const CountsLayout counts(layout, windows, division.most_listed);
   out.input = device.allocate(layout.bytes());
-  build(csr, shape, row_of, places, counts, device, out);
+  build(csr, shape, row_of, places, division, counts, device, out);
   return out;
 }
 
@@ -315,7 +325,8 @@ Buffer wcsr_positions(const DeviceCsr& csr, const DeviceWcsr& wcsr, const std::i
       {wcsr.window_ptr, wcsr.window_ptr, wcsr.col_idx, wcsr.windows(), wcsr.shape.tile_columns},
       {positions.as<std::uint32_t>()},
       LongWindows::kNone};
-  launch_pass(csr, wcsr.windows(), pass, static_cast<cudaStream_t>(device.stream().handle));
+  launch_pass(csr, wcsr.windows(), divide(csr, wcsr.windows(), device).by, pass,
+              static_cast<cudaStream_t>(device.stream().handle));
   device.synchronize();
   return positions;
 }

@@ -21,7 +21,7 @@
 #include <cub/device/device_select.cuh>
 
 #include "common/memory_layout.hpp"
-#include "common/told_to_host.hpp"
+#include "gpu/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
 
 namespace spmmbench::window {

@@ -16,7 +16,6 @@ namespace spmmbench::wcsr {
 
 // Windows of more than `most` entries are listed and not counted.
 struct LongWindows {
-  static constexpr int kEntries = 16384;
   static constexpr int kNone = std::numeric_limits<int>::max();
 
   int most;
@@ -213,17 +212,20 @@ struct Placing {
   }
 };
 
-// A CTA for each window; for those of `list`, if it is not null.
+// A CTA for each window.
+template <int kThreads, class Pass>
+__global__ void __launch_bounds__(kThreads) pass_by_cta(const __grid_constant__ Pass pass) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  pass.template by_cta<kThreads>(blockIdx.x, shared);
+}
+
+// The windows of `list`: so many, or as many as `count` says.
 template <int kThreads, class Pass>
 __global__ void __launch_bounds__(kThreads)
-    pass_by_cta(const __grid_constant__ Pass pass, std::int64_t windows, const std::int32_t* list,
-                const unsigned* count) {
+    pass_of_list(const __grid_constant__ Pass pass, const std::int32_t* list, std::int64_t most,
+                 const unsigned* count) {
   extern __shared__ __align__(16) unsigned char shared[];
-  if (list == nullptr) {
-    pass.template by_cta<kThreads>(blockIdx.x, shared);
-    return;
-  }
-  const std::int64_t listed = count == nullptr ? windows : *count;
+  const std::int64_t listed = count == nullptr ? most : *count;
   for (std::int64_t i = blockIdx.x; i < listed; i += gridDim.x)
     pass.template by_cta<kThreads>(list[i], shared);
 }

@@ -8,19 +8,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
-#include "common/told_to_host.hpp"
 #include "core/row_lengths.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/told_to_host.hpp"
 #include "window/device_window.cuh"
 #include "window/row_at_nonzero.cuh"
 
 namespace spmmbench {
 namespace {
 
-constexpr int kSurveyThreads = 1024;
+constexpr int kLargeSurvey = 1024, kSmallSurvey = 256;  // of a CTA for each window
 constexpr int kGroupRows = kWcsrHeights[2];  // a group is a window of the largest height
 constexpr int kWindowsOfGroup = 7;           // four of 8 rows, two of 16, one of 32
 constexpr int kCountsOfGroup = 8;            // and its nonzeros
@@ -36,19 +37,23 @@ struct ToldSamples {
 };
 
 // By all threads.
+template <int kThreads>
 __device__ void read_samples(const DeviceCsr& a, ToldSamples* told) {
   const int thread = static_cast<int>(threadIdx.x);
   if (thread < kSampledRows && a.nnz > 0) {
     const std::int64_t row = row_at_nonzero(a, thread);
     told->lengths[thread] = a.row_ptr[row + 1] - a.row_ptr[row];
   }
-  static_assert(kSampledPlaces * kRowsOfPlace == kSurveyThreads);
   const std::int64_t places = min(kSampledPlaces, (a.rows + kRowsOfPlace - 1) / kRowsOfPlace);
-  const std::int64_t place = thread / kRowsOfPlace;
-  const std::int64_t row = max(kRowsOfPlace, a.rows / places) * place + thread % kRowsOfPlace;
-  const bool is_sampled = place < places && row < a.rows;
-  const int empty = __syncthreads_count(is_sampled && a.row_ptr[row] == a.row_ptr[row + 1]);
-  const int sampled = __syncthreads_count(is_sampled);
+  int empty = 0, sampled = 0;
+  for (int first = 0; first < kSampledPlaces * kRowsOfPlace; first += kThreads) {
+    const std::int64_t place = (first + thread) / kRowsOfPlace;
+    const std::int64_t row =
+        max(kRowsOfPlace, a.rows / places) * place + (first + thread) % kRowsOfPlace;
+    const bool is_sampled = place < places && row < a.rows;
+    empty += __syncthreads_count(is_sampled && a.row_ptr[row] == a.row_ptr[row + 1]);
+    sampled += __syncthreads_count(is_sampled);
+  }
   if (thread != 0) return;
   told->empty = empty;
   told->sampled = sampled;
@@ -57,14 +62,15 @@ __device__ void read_samples(const DeviceCsr& a, ToldSamples* told) {
 // A CTA for each window of each group: its distinct columns. Groups lie at sampled nonzeros, or,
 // where rows have another order, evenly among the places. One CTA of the part after the windows
 // reads samples of rows; blockIdx.y counts parts from `first_part`.
-__global__ void __launch_bounds__(kSurveyThreads)
+template <int kThreads>
+__global__ void __launch_bounds__(kThreads)
     survey_rows(DeviceCsr matrix, const std::int32_t* row_of, int first_part, ToldSamples* told) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ wcsr::Window window;
-  __shared__ wcsr::ScatteredColumns<kSurveyThreads> scattered;
+  __shared__ wcsr::ScatteredColumns<kThreads> scattered;
   const int part = first_part + static_cast<int>(blockIdx.y);
   if (part == kSamplesPart) {
-    if (blockIdx.x == 0) read_samples(matrix, told);
+    if (blockIdx.x == 0) read_samples<kThreads>(matrix, told);
     return;
   }
   const int height = part < 4 ? kGroupRows / 4 : part < 6 ? kGroupRows / 2 : kGroupRows;
@@ -72,7 +78,7 @@ __global__ void __launch_bounds__(kSurveyThreads)
   const std::int64_t groups = (matrix.rows + kGroupRows - 1) / kGroupRows;
   const std::int64_t group =
       row_of == nullptr
-          ? shared_row_at_nonzero<kSurveyThreads>(matrix, static_cast<int>(blockIdx.x)) / kGroupRows
+          ? shared_row_at_nonzero<kThreads>(matrix, static_cast<int>(blockIdx.x)) / kGroupRows
           : groups * blockIdx.x / gridDim.x;
   const std::int64_t first_place = group * kGroupRows + index * height;
   std::int32_t* const out = told->counts + std::int64_t{blockIdx.x} * kCountsOfGroup;
@@ -82,10 +88,29 @@ __global__ void __launch_bounds__(kSurveyThreads)
   }
   const wcsr::Csr a{matrix.row_ptr, matrix.col_idx, row_of, matrix.rows, height};
   wcsr::read_window(a, first_place, window);
-  const std::int32_t distinct = wcsr::count_distinct<kSurveyThreads>(a, window, shared, scattered);
+  const std::int32_t distinct = wcsr::count_distinct<kThreads>(a, window, shared, scattered);
   if (threadIdx.x != 0) return;
   out[part] = distinct;
   if (height == kGroupRows) out[kWindowsOfGroup] = window.count();
+}
+
+// The windows of `groups` groups, and samples of rows if asked for; waits.
+void survey(const DeviceCsr& a, const std::int32_t* row_of, std::int64_t groups, bool with_samples,
+            ToldSamples* told, Device& device) {
+  const auto launch = [&]<int kThreads>(std::integral_constant<int, kThreads>) {
+    const std::int64_t columns = std::min<std::int64_t>(a.cols, wcsr::kSlab<kThreads>);
+    const std::size_t shared = (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup;
+    const int first_part = groups > 0 ? 0 : kSamplesPart;
+    const dim3 grid(static_cast<unsigned>(std::max<std::int64_t>(groups, 1)),
+                    kWindowsOfGroup - first_part + (with_samples ? 1 : 0));
+    survey_rows<kThreads>
+        <<<grid, kThreads, shared, stream_of(device)>>>(a, row_of, first_part, told);
+    SPMMBENCH_CUDA_LAUNCHED();
+  };
+  constexpr std::int64_t kManyEntries = 128;  // of a row, in the mean
+  if (a.nnz > kManyEntries * a.rows) launch(std::integral_constant<int, kLargeSurvey>{});
+  else launch(std::integral_constant<int, kSmallSurvey>{});
+  device.synchronize();
 }
 
 double empty_share_of(const ToldSamples& told) {
@@ -96,14 +121,14 @@ struct HubCounts {
   std::int32_t drawn, columns;  // nonzeros drawn that are in hub columns; these
 };
 
-__global__ void __launch_bounds__(kSurveyThreads)
+__global__ void __launch_bounds__(kLargeSurvey)
     count_hubs(DeviceCsr a, HubSample sample, std::uint32_t* seen, HubCounts* told) {
   __shared__ HubCounts found;
   if (threadIdx.x == 0) found = {};
-  for (std::int64_t i = threadIdx.x; i < sample.draws; i += kSurveyThreads)
+  for (std::int64_t i = threadIdx.x; i < sample.draws; i += kLargeSurvey)
     atomicAdd(seen + hub_counter(a.col_idx[hub_draw(i, a.nnz)]), 1U);
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < 1 << kHubCounterBits; i += kSurveyThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < 1 << kHubCounterBits; i += kLargeSurvey) {
     const std::uint32_t times = atomicAdd(seen + i, 0U);
     if (times < sample.least) continue;
     atomicAdd(&found.drawn, static_cast<std::int32_t>(times));
@@ -155,13 +180,8 @@ WcsrEstimate DeviceSurvey::count(const Buffer& rows) {
   const std::int64_t groups = (a_.rows + kGroupRows - 1) / kGroupRows;
   const std::int64_t sampled = is_natural ? kSampledRows : std::min(groups, kMostGroups);
   const bool with_samples = is_natural && !samples_;
-  const std::int64_t columns = std::min<std::int64_t>(a_.cols, wcsr::kSlab<kSurveyThreads>);
   const ToldToHost there(device_);
-  survey_rows<<<dim3(static_cast<unsigned>(sampled), kWindowsOfGroup + (with_samples ? 1 : 0)),
-                kSurveyThreads, (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup,
-                stream_of(device_)>>>(a_, rows.as<std::int32_t>(), 0, there.as<ToldSamples>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  device_.synchronize();
+  survey(a_, rows.as<std::int32_t>(), sampled, with_samples, there.as<ToldSamples>(), device_);
   const ToldSamples& told = *there.as<ToldSamples>();
   if (with_samples) samples_ = Samples{std::to_array(told.lengths), empty_share_of(told)};
   // Groups at sampled nonzeros are drawn in proportion to their nonzeros, so each counts the same;
@@ -189,10 +209,7 @@ WcsrEstimate DeviceSurvey::count(const Buffer& rows) {
 const DeviceSurvey::Samples& DeviceSurvey::samples() {
   if (samples_) return *samples_;
   const ToldToHost there(device_);
-  survey_rows<<<1, kSurveyThreads, 0, stream_of(device_)>>>(a_, nullptr, kSamplesPart,
-                                                            there.as<ToldSamples>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  device_.synchronize();
+  survey(a_, nullptr, 0, true, there.as<ToldSamples>(), device_);
   const ToldSamples& told = *there.as<ToldSamples>();
   return samples_.emplace(Samples{std::to_array(told.lengths), empty_share_of(told)});
 }
@@ -218,8 +235,8 @@ HubColumns find_hub_columns(const DeviceCsr& a, Device& device) {
   const Buffer seen = device.allocate((sizeof(std::uint32_t) << kHubCounterBits));
   const ToldToHost told(device);
   device.fill_bytes(seen.data(), 0, seen.bytes());
-  count_hubs<<<1, kSurveyThreads, 0, stream_of(device)>>>(a, sample, seen.as<std::uint32_t>(),
-                                                          told.as<HubCounts>());
+  count_hubs<<<1, kLargeSurvey, 0, stream_of(device)>>>(a, sample, seen.as<std::uint32_t>(),
+                                                         told.as<HubCounts>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
   const HubCounts found = *told.as<HubCounts>();
@@ -230,10 +247,7 @@ HubColumns find_hub_columns(const DeviceCsr& a, Device& device) {
 
 double share_of_empty_rows(const DeviceCsr& a, Device& device) {
   const ToldToHost there(device);
-  survey_rows<<<1, kSurveyThreads, 0, stream_of(device)>>>(a, nullptr, kSamplesPart,
-                                                           there.as<ToldSamples>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  device.synchronize();
+  survey(a, nullptr, 0, true, there.as<ToldSamples>(), device);
   return empty_share_of(*there.as<ToldSamples>());
 }
 

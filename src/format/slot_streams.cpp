@@ -62,8 +62,7 @@ Streams sort_rows(const CsrMatrix& matrix) {
   out.nnz = matrix.nnz();
   const std::int64_t count = Streams::chunks(matrix.cols);
   if (count == 0) return out;
-  out.chunk_cols =
-      static_cast<std::int32_t>((matrix.cols + count * kOctet - 1) / (count * kOctet) * kOctet);
+  out.chunk_cols = Streams::chunk_columns(matrix.cols);
   struct Length {
     std::int32_t row, groups;
   };
@@ -147,35 +146,6 @@ std::vector<int> share_blocks(const std::vector<std::int64_t>& groups, std::int6
   return shares;
 }
 
-// Cuts the stream among the warps of the blocks.
-void share_out(Streams& out, std::int64_t most_blocks) {
-  const std::int64_t total = out.groups();
-  if (total == 0) return;
-  std::vector<std::int64_t> groups(Streams::chunks(out.cols));
-  for (const Streams::Slice& slice : out.slices) groups[slice.chunk] += slice.groups;
-  const std::vector<int> shares =
-      share_blocks(groups, std::clamp<std::int64_t>(total / out.warps, 1, most_blocks));
-  std::int64_t at = 0, chunk_begin = 0, slice_end = 0;
-  std::int32_t slice = -1;
-  for (std::size_t chunk = 0; chunk < groups.size(); chunk_begin += groups[chunk++]) {
-    const std::int64_t ranges = std::int64_t{shares[chunk]} * out.warps;
-    out.block_chunk.insert(out.block_chunk.end(), shares[chunk], static_cast<std::int32_t>(chunk));
-    for (std::int64_t r = 0; r < ranges; ++r) {
-      const std::int64_t range_end = chunk_begin + groups[chunk] * (r + 1) / ranges;
-      Streams::Range range{at, static_cast<std::int32_t>(range_end - at),
-                           static_cast<std::int32_t>(out.pieces.size()), 0};
-      while (at < range_end) {
-        if (at == slice_end) slice_end += out.slices[++slice].groups;
-        const std::int64_t end = std::min(range_end, slice_end);
-        out.pieces.push_back({slice, static_cast<std::int32_t>(end - at)});
-        ++range.pieces;
-        at = end;
-      }
-      out.ranges.push_back(range);
-    }
-  }
-}
-
 // Where the slots are when the groups before `last` of the slice that begins at `first` are done.
 void find_starts(const Streams& format, std::int64_t first, std::int64_t last,
                  Streams::Start* starts) {
@@ -188,16 +158,50 @@ void find_starts(const Streams& format, std::int64_t first, std::int64_t last,
 
 }  // namespace
 
+std::int32_t SlotStreams::chunk_columns(std::int64_t cols) {
+  const std::int64_t octets = chunks(cols) * kOctet;
+  return octets == 0 ? 0 : static_cast<std::int32_t>((cols + octets - 1) / octets * kOctet);
+}
+
 std::int64_t SlotStreams::groups() const {
   return std::accumulate(slices.begin(), slices.end(), std::int64_t{0},
                          [](std::int64_t sum, const Slice& slice) { return sum + slice.groups; });
+}
+
+// Cuts the stream among the warps of the blocks.
+void SlotStreams::share_out(std::int64_t most_blocks) {
+  const std::int64_t total = this->groups();
+  if (total == 0) return;
+  std::vector<std::int64_t> groups(chunks(cols));
+  for (const Slice& slice : slices) groups[slice.chunk] += slice.groups;
+  const std::vector<int> shares =
+      share_blocks(groups, std::clamp<std::int64_t>(total / warps, 1, most_blocks));
+  std::int64_t at = 0, chunk_begin = 0, slice_end = 0;
+  std::int32_t slice = -1;
+  for (std::size_t chunk = 0; chunk < groups.size(); chunk_begin += groups[chunk++]) {
+    const std::int64_t count = std::int64_t{shares[chunk]} * warps;
+    block_chunk.insert(block_chunk.end(), shares[chunk], static_cast<std::int32_t>(chunk));
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int64_t range_end = chunk_begin + groups[chunk] * (r + 1) / count;
+      Range range{at, static_cast<std::int32_t>(range_end - at),
+                  static_cast<std::int32_t>(pieces.size()), 0};
+      while (at < range_end) {
+        if (at == slice_end) slice_end += slices[++slice].groups;
+        const std::int64_t end = std::min(range_end, slice_end);
+        pieces.push_back({slice, static_cast<std::int32_t>(end - at)});
+        ++range.pieces;
+        at = end;
+      }
+      ranges.push_back(range);
+    }
+  }
 }
 
 SlotStreams SlotStreams::build(const CsrMatrix& matrix, ElementType type, int blocks, int warps) {
   SlotStreams out = sort_rows(matrix);
   out.type = type;
   out.warps = warps;
-  share_out(out, blocks);
+  out.share_out(blocks);
   const auto count = static_cast<std::int64_t>(out.slices.size());
   std::vector<std::int64_t> first_group(count);
   std::int64_t group = 0;

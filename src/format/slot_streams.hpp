@@ -58,22 +58,28 @@ struct SlotStreams {
   // Places in the stream: the word with a lane's moves in a quad, and the bits with the value of a
   // slice's row in a slot. A lane has the moves of a group in four words, and the values in twice
   // four, each of a row; in 8 bits in four, each of two rows.
-  std::int64_t move_word(std::int64_t quad, int lane) const {
-    return quad / kGroupQuads * group_words(value_bytes()) + lane * kGroupQuads +
-           quad % kGroupQuads;
+  // `bytes`: of a value.
+  static constexpr std::int64_t move_word(int bytes, std::int64_t quad, int lane) {
+    return quad / kGroupQuads * group_words(bytes) + lane * kGroupQuads + quad % kGroupQuads;
   }
   struct Bits {
     std::int64_t word;
     int shift;
   };
-  Bits value_bits(std::int64_t quad, int row, int slot) const {
+  static constexpr Bits value_bits(int bytes, std::int64_t quad, int row, int slot) {
     const int lane = row % 8 * 4 + slot / 2, in_group = static_cast<int>(quad % kGroupQuads);
     const int half = 2 * in_group + row / 8;  // of a quad's two halves of rows
-    const std::int64_t group = quad / kGroupQuads * group_words(value_bytes());
+    const std::int64_t group = quad / kGroupQuads * group_words(bytes);
     constexpr int kPart = kLanes * kGroupQuads;
-    if (value_bytes() == 2)
+    if (bytes == 2)
       return {group + (1 + half / 4) * kPart + lane * kGroupQuads + half % 4, 16 * (slot % 2)};
     return {group + kPart + lane * kGroupQuads + in_group, 16 * (half % 2) + 8 * (slot % 2)};
+  }
+  std::int64_t move_word(std::int64_t quad, int lane) const {
+    return move_word(value_bytes(), quad, lane);
+  }
+  Bits value_bits(std::int64_t quad, int row, int slot) const {
+    return value_bits(value_bytes(), quad, row, slot);
   }
   int value_bytes() const { return static_cast<int>(bytes_of(type)); }
 
@@ -124,7 +130,11 @@ struct SlotStreams {
   std::int64_t groups() const;
   FormatStats stats() const;
 
+  // Makes the pieces, blocks and ranges of the slices, whose rows it does not need.
+  void share_out(std::int64_t most_blocks);
+
   static std::int64_t chunks(std::int64_t cols) { return (cols + kMostChunk - 1) / kMostChunk; }
+  static std::int32_t chunk_columns(std::int64_t cols);
 };
 
 }  // namespace spmmbench

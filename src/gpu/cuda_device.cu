@@ -18,6 +18,7 @@
 #include "gpu/memory_pool.hpp"
 #include "gpu/nvml.hpp"
 #include "gpu/ordered_device.hpp"
+#include "gpu/told_to_host.hpp"
 #include "gpu/vendor_libraries.hpp"
 #include "spmmbench/random.hpp"
 
@@ -149,6 +150,7 @@ class CudaDevice final : public Device, public BatchTimer {
     SPMMBENCH_CUDA(cudaHostAlloc(&released_, sizeof *released_, cudaHostAllocMapped));
     *released_ = 0;
     SPMMBENCH_CUDA_NOEXCEPT(cudaDeviceGetLimit(&reserved_cache_, cudaLimitPersistingL2CacheSize));
+    const ToldToHost made_before_the_first_build(*this);
   }
 
   ~CudaDevice() override {
