@@ -165,7 +165,7 @@ Pattern find_blocks(const DeviceCsr& a, int bm, int bk, Buffer& memory,
                                             told.as<BcsrPattern::Totals>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
-  totals_out = *told.as<BcsrPattern::Totals>();
+  totals_out = told.read<BcsrPattern::Totals>();
   return pattern;
 }
 

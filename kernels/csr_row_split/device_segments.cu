@@ -179,6 +179,7 @@ class CutRows {
   // By all lanes of a warp. Rows of many segments are cut by the whole warp, one after the other.
   __device__ void write() const {
     constexpr std::int64_t kMany = 64;
+#pragma unroll
     for (int i = 0; i < kPerThread; ++i) {
       Row row{};
       const std::int64_t parts = rows_.parts[i];
@@ -270,6 +271,7 @@ __device__ void write_by_length(const Segment* chosen, int count, int bits, Segm
 // The whole rows of a block from number `first` on, at their places among `count`.
 __device__ void choose_whole(const Task& task, const BlockRows& rows, std::int64_t before,
                              int count, Segment* chosen) {
+#pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
     const std::int64_t at = before + rows.before[i].of_kind(0);
     if (rows.parts[i] == 1 && at >= 0 && at < count)
@@ -330,7 +332,7 @@ DeviceSegments cut_rows(const DeviceCsr& a, const std::int32_t* row_ids, std::in
                                                        out.split_rows.as<SplitRow>(), length_bits});
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
-  const Kinds found = *told.as<Kinds>();
+  const Kinds found = told.read<Kinds>();
   const Cut cut(found, found.join());
   out.fours_end = cut.fours;
   out.twos_end = cut.fours + cut.twos;

@@ -118,8 +118,9 @@ DeviceNonemptyRows split_empty_rows(const DeviceCsr& a, const Buffer& order, Dev
   const Buffer of_empty = choose_rows(natural, a.rows, HasLength<true>{a.row_ptr},
                                       out.empty.as<std::int32_t>(), &told->empty, device);
   device.synchronize();
-  out.count = told->count;
-  out.empty_count = told->empty;
+  const Told found = there.read<Told>();
+  out.count = found.count;
+  out.empty_count = found.empty;
   return out;
 }
 

@@ -206,11 +206,16 @@ std::size_t allocate_arrays(const WcsrShape& shape, Device& device, DeviceWcsr& 
 
 namespace {
 
-void keep_sizes(const ToldSizes& told, DeviceWcsr& out) {
-  if (out.windows() <= DeviceWcsr::kMostOnHost)
-    out.window_ptr_host.assign(told.window_ptr, told.window_ptr + out.windows() + 1);
+// Returns how many windows are listed.
+std::int64_t keep_sizes(const ToldToHost& there, DeviceWcsr& out) {
+  const std::int64_t windows = out.windows();
+  const bool with_pointers = windows <= DeviceWcsr::kMostOnHost;
+  const auto& told = there.read<ToldSizes>(
+      sizeof(Sums) + (with_pointers ? (windows + 1) * sizeof(std::int32_t) : 0));
+  if (with_pointers) out.window_ptr_host.assign(told.window_ptr, told.window_ptr + windows + 1);
   out.gathered = told.sums.gathered;
-  out.sizes = {out.windows(), told.sums.tiles, told.sums.longest};
+  out.sizes = {windows, told.sums.tiles, told.sums.longest};
+  return told.sums.long_windows;
 }
 
 // What the counts of windows need of `input`.
@@ -238,8 +243,7 @@ std::int64_t count_windows(const DeviceCsr& csr, const Csr& a, const Division& d
                                            told.arrivals(), told.as<ToldSizes>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
-  keep_sizes(*told.as<ToldSizes>(), out);
-  return told.as<ToldSizes>()->sums.long_windows;
+  return keep_sizes(told, out);
 }
 
 void build(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,

@@ -21,8 +21,8 @@
 #include <cub/device/device_select.cuh>
 
 #include "common/memory_layout.hpp"
-#include "gpu/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/told_to_host.hpp"
 
 namespace spmmbench::window {
 namespace {
@@ -280,7 +280,7 @@ LongWindows place_long_windows(const Windows& in, std::int64_t count, Device& de
                                                told.as<LongSizes>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
-  out.sizes = *told.as<LongSizes>();
+  out.sizes = told.read<LongSizes>();
   return out;
 }
 
@@ -308,7 +308,7 @@ DeviceWork cut_windows(const std::int32_t* window_ptr, std::int64_t windows, con
   join_chunks<<<1, kThreads, 0, stream>>>(walks, chunks, long_count, entries, told.as<Counted>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
-  const Counted counted = *told.as<Counted>();
+  const Counted counted = told.read<Counted>();
 
   LongWindows longs;
   if (counted.longs > 0) longs = place_long_windows(in, counted.longs, device);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <type_traits>
 #include <vector>
 
@@ -22,18 +23,18 @@ namespace spmmbench {
 namespace {
 
 constexpr int kLargeSurvey = 1024, kSmallSurvey = 256;  // of a CTA for each window
-constexpr int kGroupRows = kWcsrHeights[2];  // a group is a window of the largest height
-constexpr int kWindowsOfGroup = 7;           // four of 8 rows, two of 16, one of 32
-constexpr int kCountsOfGroup = 8;            // and its nonzeros
+constexpr int kGroupRows = kWcsrHeights[2];             // a group is a window of the largest height
+constexpr int kWindowsOfGroup = 7;                      // four of 8 rows, two of 16, one of 32
+constexpr int kCountsOfGroup = 8;                       // and its nonzeros
 
 constexpr int kSamplesPart = kWindowsOfGroup;  // the part of a grid that reads samples of rows
 constexpr std::int64_t kMostGroups = 256;      // of an order whose nonzeros have no offsets
 
 // What the host is told.
 struct ToldSamples {
-  std::int32_t counts[kMostGroups * kCountsOfGroup];
   std::int64_t lengths[kSampledRows];  // of rows_at_nonzeros
   std::int32_t empty, sampled;         // rows of the sample of share_of_empty_rows
+  std::int32_t counts[kMostGroups * kCountsOfGroup];
 };
 
 // By all threads.
@@ -95,22 +96,24 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // The windows of `groups` groups, and samples of rows if asked for; waits.
-void survey(const DeviceCsr& a, const std::int32_t* row_of, std::int64_t groups, bool with_samples,
-            ToldSamples* told, Device& device) {
+const ToldSamples& survey(const DeviceCsr& a, const std::int32_t* row_of, std::int64_t groups,
+                          bool with_samples, const ToldToHost& there, Device& device) {
   const auto launch = [&]<int kThreads>(std::integral_constant<int, kThreads>) {
     const std::int64_t columns = std::min<std::int64_t>(a.cols, wcsr::kSlab<kThreads>);
     const std::size_t shared = (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup;
     const int first_part = groups > 0 ? 0 : kSamplesPart;
     const dim3 grid(static_cast<unsigned>(std::max<std::int64_t>(groups, 1)),
                     kWindowsOfGroup - first_part + (with_samples ? 1 : 0));
-    survey_rows<kThreads>
-        <<<grid, kThreads, shared, stream_of(device)>>>(a, row_of, first_part, told);
+    survey_rows<kThreads><<<grid, kThreads, shared, stream_of(device)>>>(a, row_of, first_part,
+                                                                         there.as<ToldSamples>());
     SPMMBENCH_CUDA_LAUNCHED();
   };
   constexpr std::int64_t kManyEntries = 128;  // of a row, in the mean
   if (a.nnz > kManyEntries * a.rows) launch(std::integral_constant<int, kLargeSurvey>{});
   else launch(std::integral_constant<int, kSmallSurvey>{});
   device.synchronize();
+  return there.read<ToldSamples>(offsetof(ToldSamples, counts) +
+                                 groups * kCountsOfGroup * sizeof(std::int32_t));
 }
 
 double empty_share_of(const ToldSamples& told) {
@@ -181,8 +184,8 @@ WcsrEstimate DeviceSurvey::count(const Buffer& rows) {
   const std::int64_t sampled = is_natural ? kSampledRows : std::min(groups, kMostGroups);
   const bool with_samples = is_natural && !samples_;
   const ToldToHost there(device_);
-  survey(a_, rows.as<std::int32_t>(), sampled, with_samples, there.as<ToldSamples>(), device_);
-  const ToldSamples& told = *there.as<ToldSamples>();
+  const ToldSamples& told =
+      survey(a_, rows.as<std::int32_t>(), sampled, with_samples, there, device_);
   if (with_samples) samples_ = Samples{std::to_array(told.lengths), empty_share_of(told)};
   // Groups at sampled nonzeros are drawn in proportion to their nonzeros, so each counts the same;
   // evenly spaced ones count by their nonzeros.
@@ -209,8 +212,7 @@ WcsrEstimate DeviceSurvey::count(const Buffer& rows) {
 const DeviceSurvey::Samples& DeviceSurvey::samples() {
   if (samples_) return *samples_;
   const ToldToHost there(device_);
-  survey(a_, nullptr, 0, true, there.as<ToldSamples>(), device_);
-  const ToldSamples& told = *there.as<ToldSamples>();
+  const ToldSamples& told = survey(a_, nullptr, 0, true, there, device_);
   return samples_.emplace(Samples{std::to_array(told.lengths), empty_share_of(told)});
 }
 
@@ -236,10 +238,10 @@ HubColumns find_hub_columns(const DeviceCsr& a, Device& device) {
   const ToldToHost told(device);
   device.fill_bytes(seen.data(), 0, seen.bytes());
   count_hubs<<<1, kLargeSurvey, 0, stream_of(device)>>>(a, sample, seen.as<std::uint32_t>(),
-                                                         told.as<HubCounts>());
+                                                        told.as<HubCounts>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
-  const HubCounts found = *told.as<HubCounts>();
+  const HubCounts found = told.read<HubCounts>();
   hubs.share = found.drawn / static_cast<double>(sample.draws);
   hubs.count = found.columns;
   return hubs;
@@ -247,8 +249,7 @@ HubColumns find_hub_columns(const DeviceCsr& a, Device& device) {
 
 double share_of_empty_rows(const DeviceCsr& a, Device& device) {
   const ToldToHost there(device);
-  survey(a, nullptr, 0, true, there.as<ToldSamples>(), device);
-  return empty_share_of(*there.as<ToldSamples>());
+  return empty_share_of(survey(a, nullptr, 0, true, there, device));
 }
 
 }  // namespace spmmbench

@@ -193,6 +193,7 @@ class CudaDevice final : public Device, public BatchTimer {
     bytes_to_host_ += bytes;
   }
   std::uint64_t bytes_to_host() const override { return bytes_to_host_; }
+  void count_bytes_to_host(std::uint64_t bytes) { bytes_to_host_ += bytes; }
   void fill_bytes(void* device_dst, unsigned char byte, std::size_t bytes) override {
     if (bytes != 0) SPMMBENCH_CUDA(cudaMemsetAsync(device_dst, byte, bytes, stream_));
   }
@@ -422,6 +423,10 @@ double cuda_time_beside_us(const std::function<void()>& launch, int count,
   const double us = device.time_us(launch, count);
   meanwhile();
   return us;
+}
+
+void count_bytes_to_host(Device& device, std::uint64_t bytes) {
+  if (auto* const gpu = dynamic_cast<CudaDevice*>(&device)) gpu->count_bytes_to_host(bytes);
 }
 
 CudaProbe probe_cuda() {

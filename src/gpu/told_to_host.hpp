@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,13 +16,16 @@
 
 namespace spmmbench {
 
+// Adds to Device::bytes_to_host of a GPU.
+void count_bytes_to_host(Device& device, std::uint64_t bytes);
+
 // For one build at a time. Making the memory takes longer than most builds, so it is kept until
 // the process ends.
 class ToldToHost {
  public:
   static constexpr std::size_t kBytes = std::size_t{72} << 10;
 
-  explicit ToldToHost(const Device& device) : free_(free_of(device)) {
+  explicit ToldToHost(Device& device) : device_(device), free_(free_of(device)) {
     const std::scoped_lock lock(mutex());
     if (free_ == nullptr) free_ = make();
     block_ = std::exchange(free_, free_->next);
@@ -33,11 +37,17 @@ class ToldToHost {
     block_->next = std::exchange(free_, block_);
   }
 
-  // For kernels to write, and for the host to read after it has waited for them.
+  // For kernels to write.
   template <class T>
   T* as() const {
     static_assert(sizeof(T) <= kBytes);
     return static_cast<T*>(block_->host);
+  }
+  // What they wrote, after a wait: the first `bytes` of it.
+  template <class T>
+  const T& read(std::size_t bytes = sizeof(T)) const {
+    count_bytes_to_host(device_, bytes);
+    return *as<T>();
   }
   // Of the device. It is zero whenever no kernel runs: who counts with it sets it back.
   unsigned* arrivals() const { return block_->arrivals; }
@@ -66,6 +76,7 @@ class ToldToHost {
     return out.release();
   }
 
+  Device& device_;
   Block*& free_;  // the first of those that nobody has
   Block* block_;
 };
