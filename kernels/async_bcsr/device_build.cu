@@ -21,8 +21,8 @@
 #include "async_bcsr/device_groups.cuh"
 #include "common/memory_layout.hpp"
 #include "common/scratch.hpp"
-#include "gpu/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/told_to_host.hpp"
 #include "spmmbench/precision.hpp"
 
 namespace spmmbench::async_bcsr {

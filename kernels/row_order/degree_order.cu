@@ -9,8 +9,8 @@
 #include <cub/device/device_select.cuh>
 
 #include "common/memory_layout.hpp"
-#include "gpu/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/told_to_host.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {

@@ -9,8 +9,8 @@
 
 #include "common/device_arrays.hpp"
 #include "common/scratch.hpp"
-#include "gpu/told_to_host.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/told_to_host.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench::two_four {
