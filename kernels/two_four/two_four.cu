@@ -10,14 +10,12 @@
 
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
-#include "common/resident_csr.hpp"
 #include "core/two_of_four.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
 #include "ptx/sm90a.cuh"
 #include "spmmbench/registry.hpp"
 #include "two_four/device.cuh"
-#include "two_four/device_build.hpp"
 
 namespace spmmbench {
 namespace {
@@ -173,9 +171,14 @@ class TwoFourPrepared final : public Prepared {
   TwoFourPrepared(const SparseOperand& a, const Options& options, Device& device,
                   StageTimer& stages)
       : a_(a), options_(options), device_(device) {
-    const ResidentCsr csr(a, device, stages);
-    const auto timed = stages.scope("build");
-    matrix_ = {TwoFour::stats(a.m(), a.k(), a.nnz()), two_four::build_blocks(csr.view(), device)};
+    TwoFour format;
+    {
+      const auto timed = stages.scope("build");
+      format = TwoFour::build(*a.a, storage_type(a.precision));
+    }
+    const auto timed = stages.scope("upload");
+    matrix_ = {format.stats(), device.upload(format.blocks)};
+    device.synchronize();
   }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
@@ -196,10 +199,7 @@ class TwoFourKernel final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    const auto row = problem.on_device != nullptr
-                         ? two_four::first_row_beyond_two_of_four(*problem.on_device)
-                         : first_row_beyond_two_of_four(*problem.a);
-    if (row)
+    if (const auto row = first_row_beyond_two_of_four(*problem.a))
       return Support::no(
           fmt::format("not in 2:4: row {} has more than two nonzeros in a group of four", *row));
     if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
@@ -226,7 +226,6 @@ class TwoFourKernel final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
-      .prepares_on_device = true,
   };
 };
 

@@ -102,10 +102,10 @@ CsrMatrix TwoFour::unpack() const {
   return out;
 }
 
-FormatStats TwoFour::stats(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
+FormatStats TwoFour::stats() const {
   FormatStats out;
   out.name = "two_four";
-  out.tiles = panels(rows) * panel_blocks(cols);
+  out.tiles = static_cast<std::int64_t>(blocks.size()) / kBlockHalves;
   out.windows = panels(rows);
   out.stored = out.tiles * kValueHalves;
   out.index_bytes = out.tiles * kIndexHalves * std::int64_t{sizeof(Halves)};

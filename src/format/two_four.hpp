@@ -70,8 +70,7 @@ struct TwoFour {
   static TwoFour build(const CsrMatrix& matrix, ElementType type);
   // The matrix without its entries of value zero, which cannot be told from empty slots.
   CsrMatrix unpack() const;
-  FormatStats stats() const { return stats(rows, cols, nnz); }
-  static FormatStats stats(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
+  FormatStats stats() const;
 };
 
 }  // namespace spmmbench
