@@ -37,7 +37,6 @@
 #include "window/device_build.hpp"
 #include "window/device_survey.hpp"
 #include "window/multiply.cuh"
-#include "window/sum_order.hpp"
 
 namespace spmmbench {
 namespace {
@@ -166,33 +165,10 @@ class AsyncWcsrPlan final : public Plan, public OrderedSums {
   PlanReport report() const override { return report_; }
 
   std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t /*column*/) override {
-    if (bound_->variant().for_vectors()) return std::nullopt;
-    const std::int64_t place = place_of(row);
-    if (place < 0) return SumOrder{};  // an empty row
-    const auto window = static_cast<std::int32_t>(place / windows_.shape.window_rows);
-    std::int32_t tiles[2] = {};  // the window's first, and the next one's
-    device_.download(tiles, windows_.matrix.window_ptr + window, sizeof tiles);
-    std::vector<std::int32_t> columns((tiles[1] - tiles[0]) * window::kTileColumns);
-    device_.download(columns.data(),
-                     windows_.matrix.col_idx + std::int64_t{tiles[0]} * window::kTileColumns,
-                     columns.size() * sizeof(std::int32_t));
-    return window::sum_order(*a_.a, row, a_.precision, columns, window, tiles[0],
-                             bound_->work(device_));
+    return bound_->sum_order(a_, row, device_).value_or(SumOrder{});  // an empty row
   }
 
  private:
-  // Of a row of A in the windows; -1 without one.
-  std::int64_t place_of(std::int64_t row) {
-    if (windows_.order.data() == nullptr) return row;
-    if (places_.empty()) {
-      std::vector<std::int32_t> order(windows_.order.bytes() / sizeof(std::int32_t));
-      device_.download(order.data(), windows_.order.data(), windows_.order.bytes());
-      places_.assign(a_.m(), -1);
-      for (std::size_t place = 0; place < order.size(); ++place)
-        places_[order[place]] = static_cast<std::int32_t>(place);
-    }
-    return places_[row];
-  }
   window::MatrixView view() const {
     return {.sizes = windows_.matrix.sizes,
             .window_ptr_host = &windows_.matrix.window_ptr_host,
@@ -230,7 +206,6 @@ class AsyncWcsrPlan final : public Plan, public OrderedSums {
   unsigned empty_ctas_ = 0;
   PlanReport report_;
   Device& device_;
-  std::vector<std::int32_t> places_;  // of the rows of A, once sum_order has asked
 };
 
 const std::vector<std::string> kSearched = {"match"};

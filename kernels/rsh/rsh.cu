@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -134,11 +135,11 @@ bool adds_in_order(const Options& options, const WorkSize& work) {
 using SharedMatrices = SharedParts<std::tuple<std::string, int, std::string>,
                                    rsh::Matrix>;  // by order, height, tau_nnz
 
-class RshPlan final : public Plan {
+class RshPlan final : public Plan, public OrderedSums {
  public:
   RshPlan(const SparseOperand& a, const Options& options, const Shape& shape,
           const rsh::Matrix& matrix, Device& device, StageTimer& stages)
-      : a_(matrix) {
+      : operand_(a), a_(matrix), device_(device) {
     bool ordered = false;
     {
       const auto timed = stages.scope("build");
@@ -160,6 +161,19 @@ class RshPlan final : public Plan {
 
   PlanReport report() const override { return report_; }
 
+  // A row that is in no window is residual: its entries in their order.
+  std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t /*column*/) override {
+    if (auto in_window = bound_->sum_order(operand_, row, device_)) return in_window;
+    const CsrMatrix& a = *operand_.a;
+    SumOrder order;
+    order.entries.resize(a.row_length(row));
+    std::iota(order.entries.begin(), order.entries.end(), a.row_ptr[row]);
+    order.instructions = {order.entries.size()};
+    order.parts = {1};
+    order.on_cuda_cores = true;
+    return order;
+  }
+
  private:
   void describe(std::int64_t n, bool ordered) {
     report_.device_bytes +=
@@ -176,7 +190,9 @@ class RshPlan final : public Plan {
                static_cast<double>(a_.residual_entries) * static_cast<double>(n));
   }
 
+  const SparseOperand& operand_;
   const rsh::Matrix& a_;
+  Device& device_;
   std::optional<window::Bound<Variant>> bound_;
   unsigned residual_ctas_ = 0;
   PlanReport report_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "window/device_cut.hpp"
 #include "window/launch.hpp"
 #include "window/stage.cuh"
+#include "window/sum_order.hpp"
 
 namespace spmmbench::window {
 
@@ -61,15 +63,16 @@ class Bound {
   const LaunchShape& launch_shape() const { return launch_; }
   const WorkSize& work_size() const { return on_device_.size; }
   unsigned ctas() const { return static_cast<unsigned>(work_size().spans / launch_.cut.team); }
-  // What was cut on the device is copied at the first call.
-  const TileWork& work(Device& device) {
-    if (work_.spans.empty() && work_size().spans > 0) {
-      work_.spans.resize(work_size().spans);
-      work_.splits.resize(work_size().splits);
-      device.download(work_.spans.data(), on_device_.spans.data(), on_device_.spans.bytes());
-      device.download(work_.splits.data(), on_device_.splits.data(), on_device_.splits.bytes());
-    }
-    return work_;
+
+  // How a row of the operand is added up, once `upload` has been called; none for a row that the
+  // windows do not have. What lies on the device is copied: rows and work at the first call.
+  std::optional<SumOrder> sum_order(const SparseOperand& a, std::int64_t row, Device& device) {
+    const std::int64_t place = place_of(a.row_ids.empty() ? row : a.row_ids[row], device);
+    if (place < 0) return std::nullopt;
+    read_window(static_cast<std::int32_t>(place / a_.window_rows), device);
+    return window::sum_order(
+        *a.a, row, {window_columns_, window_, window_tiles_[0]}, work(device),
+        {a.precision, launch_.cut.team, arguments_.ordered, variant_.for_vectors()});
   }
 
   // `ordered` as in Arguments. Does not synchronise.
@@ -137,6 +140,35 @@ class Bound {
   }
 
  private:
+  const TileWork& work(Device& device) {
+    if (work_.spans.empty() && work_size().spans > 0) {
+      work_.spans.resize(work_size().spans);
+      device.download(work_.spans.data(), on_device_.spans.data(), on_device_.spans.bytes());
+    }
+    return work_;
+  }
+  // Of a row of C in the windows; -1 without one.
+  std::int64_t place_of(std::int64_t row, Device& device) {
+    if (a_.row_ids == nullptr) return row < a_.places ? row : -1;
+    if (places_.empty()) {
+      std::vector<std::int32_t> rows(a_.places);
+      device.download(rows.data(), a_.row_ids, rows.size() * sizeof(std::int32_t));
+      places_.assign(std::max(0, *std::ranges::max_element(rows)) + 1, -1);
+      for (std::int32_t place = 0; place < a_.places; ++place)
+        if (rows[place] >= 0) places_[rows[place]] = place;
+    }
+    return row < std::ssize(places_) ? places_[row] : -1;
+  }
+  void read_window(std::int32_t window, Device& device) {
+    if (window == window_) return;
+    window_ = window;
+    device.download(window_tiles_, a_.window_ptr + window, sizeof window_tiles_);
+    window_columns_.resize((window_tiles_[1] - window_tiles_[0]) * kTileColumns);
+    device.download(window_columns_.data(),
+                    a_.col_idx + std::int64_t{window_tiles_[0]} * kTileColumns,
+                    window_columns_.size() * sizeof(std::int32_t));
+  }
+
   MatrixView a_;
   std::int64_t n_;
   bool overlap_;
@@ -146,6 +178,11 @@ class Bound {
   DeviceWork on_device_;
   Workspace workspace_;
   Arguments arguments_{};
+  // Once sum_order has asked.
+  std::vector<std::int32_t> places_;   // of the rows of C
+  std::int32_t window_ = -1;           // the last that was read
+  std::int32_t window_tiles_[2] = {};  // its first tile, and the next window's
+  std::vector<std::int32_t> window_columns_;
 };
 
 }  // namespace spmmbench::window

@@ -1,9 +1,11 @@
 #include "io/dense_file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "io/dense_values.hpp"
 #include "io/file.hpp"
@@ -37,14 +39,15 @@ DenseMatrix read_bin(const std::string& path, std::int64_t rows, std::int64_t co
     throw Error(fmt::format("{}: expected {} values, got {}", path, to_string(type), foreign));
   const double values = static_cast<double>(rows) * static_cast<double>(cols);
   const double width = static_cast<double>(data.size()) / values;  // bytes of a value
-  for (const auto& [bytes, names] :
-       {std::pair(1.0, "fp8_e4m3"), {2.0, "fp16 or bf16"}, {4.0, "fp32"}, {8.0, "fp64"}})
-    if (width == bytes && width != static_cast<double>(bytes_of(type)))
-      throw Error(fmt::format(
-          "{}: expected {:.0f} bytes ({} x {} values of {}), got {}, as many as {:.0f}-bit values "
-          "take: say --bin-type {}",
-          path, values * static_cast<double>(bytes_of(type)), rows, cols, to_string(type),
-          data.size(), 8 * bytes, names));
+  std::vector<std::string_view> fitting;
+  for (const ElementType other : kElementTypes)
+    if (width == static_cast<double>(bytes_of(other))) fitting.push_back(to_string(other));
+  if (!fitting.empty() && width != static_cast<double>(bytes_of(type)))
+    throw Error(fmt::format(
+        "{}: expected {:.0f} bytes ({} x {} values of {}), got {}, as many as {:.0f}-bit values "
+        "take: say --bin-type {}",
+        path, values * static_cast<double>(bytes_of(type)), rows, cols, to_string(type),
+        data.size(), 8 * width, fmt::join(fitting, " or ")));
   return widen_values(path, rows, cols, type, data, fp64);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -19,13 +20,18 @@ constexpr std::size_t kLengthBytes = 8;
 // The limit of the format's own implementation (huggingface/safetensors, MAX_HEADER_SIZE).
 constexpr std::uint64_t kLongestHeader = 100'000'000;
 
+// "fp8_e4m3" is F8_E4M3 there, "bf16" BF16.
+std::string dtype_of(ElementType type) {
+  std::string out;
+  for (const char c : to_string(type))
+    if (c != 'p') out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
+}
+
 std::optional<ElementType> stored_type(std::string_view dtype) {
-  if (dtype == "F64") return ElementType::f64;
-  if (dtype == "F32") return ElementType::f32;
-  if (dtype == "F16") return ElementType::f16;
-  if (dtype == "BF16") return ElementType::bf16;
-  if (dtype == "F8_E4M3") return ElementType::e4m3;
-  return {};
+  const auto found = std::ranges::find(kElementTypes, dtype, dtype_of);
+  if (found == kElementTypes.end()) return {};
+  return *found;
 }
 
 // Empty where the product is larger than any file.
@@ -108,6 +114,13 @@ TensorFile read_safetensors_header(const std::string& path) {
   return parse_safetensors(MappedFile(path).bytes(), path);
 }
 
+std::string readable_dtypes() {
+  std::string out = dtype_of(kElementTypes.front());
+  for (std::size_t i = 1; i < kElementTypes.size(); ++i)
+    out += (i + 1 < kElementTypes.size() ? ", " : " or ") + dtype_of(kElementTypes[i]);
+  return out;
+}
+
 const TensorInfo& matrix_named(const TensorFile& file, const std::string& path,
                                const std::string& name) {
   const auto found = std::find_if(file.tensors.begin(), file.tensors.end(),
@@ -116,7 +129,7 @@ const TensorInfo& matrix_named(const TensorFile& file, const std::string& path,
     throw Error(
         fmt::format("{}: no tensor {} among its {}", path, quote(name, 200), file.tensors.size()));
   if (!stored_type(found->dtype))
-    throw Error(fmt::format("{}:{}: expected F64, F32, F16, BF16 or F8_E4M3, got {}", path, name,
+    throw Error(fmt::format("{}:{}: expected {}, got {}", path, name, readable_dtypes(),
                             quote(found->dtype)));
   if (found->shape.size() != 2)
     throw Error(fmt::format("{}:{}: expected a matrix, got {} dimensions", path, name,

@@ -17,7 +17,7 @@ struct TensorInfo {
   std::vector<std::int64_t> shape;
   std::size_t begin = 0, end = 0;  // bytes, from the end of the header
 
-  // Two dimensions, of F64, F32, F16, BF16 or F8_E4M3.
+  // Two dimensions, of a type among readable_dtypes().
   bool is_matrix() const;
 };
 
@@ -33,8 +33,10 @@ TensorFile parse_safetensors(std::string_view file, const std::string& path);
 
 TensorFile read_safetensors_header(const std::string& path);
 
-// Throws Error when there is no such tensor, or when it is no matrix of F64, F32, F16, BF16 or
-// F8_E4M3.
+// "F32, F16, ... or F8_E4M3": every element type, as the header names it.
+std::string readable_dtypes();
+
+// Throws Error when there is no such tensor, or when it is no matrix of these types.
 const TensorInfo& matrix_named(const TensorFile& file, const std::string& path,
                                const std::string& name);
 DenseMatrix read_tensor(const std::string& path, const std::string& name, bool fp64 = false);

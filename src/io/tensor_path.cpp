@@ -75,11 +75,9 @@ std::vector<std::string> expand_tensors(const TensorPath& path) {
       found.push_back(full);
   }
   if (found.empty())
-    throw Error(
-        fmt::format("{}: expected a matrix of F64, F32, F16, BF16 or F8_E4M3{}, got none among {} "
-                    "tensors",
-                    path.file, path.tensor.empty() ? "" : " named " + quote(path.tensor, 120),
-                    file.tensors.size()));
+    throw Error(fmt::format(
+        "{}: expected a matrix of {}{}, got none among {} tensors", path.file, readable_dtypes(),
+        path.tensor.empty() ? "" : " named " + quote(path.tensor, 120), file.tensors.size()));
   return found;
 }
 
@@ -105,8 +103,7 @@ std::vector<std::string> expand_tensor_index(const TensorPath& path) {
       found.push_back(fmt::format("{}:{}", file, tensor));
   }
   if (found.empty())
-    throw Error(fmt::format("{}: expected a matrix of F64, F32, F16, BF16 or F8_E4M3{}, got none",
-                            path.file,
+    throw Error(fmt::format("{}: expected a matrix of {}{}, got none", path.file, readable_dtypes(),
                             path.tensor.empty() ? "" : " named " + quote(path.tensor, 120)));
   return found;
 }

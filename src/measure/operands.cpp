@@ -121,9 +121,7 @@ void start_c(const DenseView& c, const Update& update, const KernelInfo& kernel,
 StartOfC drawn_c(ElementType c_type, std::uint64_t seed) {
   StartOfC start;
   start.seed = stream_seed(seed, kStreamC);
-  for (const Precision precision :
-       {Precision::fp32, Precision::fp16, Precision::bf16, Precision::fp64})
-    if (storage_type(precision) == c_type) start.precision = precision;
+  start.precision = *std::ranges::find(kPrecisions, c_type, storage_type);
   return start;
 }
 

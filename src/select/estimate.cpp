@@ -15,13 +15,7 @@ Estimators& all() {
 
 // Whose factors a precision has that was not fitted.
 Precision stand_in(Precision precision) {
-  switch (precision) {
-    case Precision::bf16:
-    case Precision::fp8_e4m3: return Precision::fp16;
-    case Precision::tf32:
-    case Precision::fp64: return Precision::fp32;
-    default: return precision;
-  }
+  return bytes_of(storage_type(precision)) <= 2 ? Precision::fp16 : Precision::fp32;
 }
 
 double weighted_sum(const std::vector<Amount>& amounts, const std::vector<double>& factors,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/matrix.hpp"
@@ -11,11 +12,14 @@
 
 namespace spmmbench {
 
-// `a` and `b` have the values that A and B store, `b` those of a column by row. `scale`: of A times
-// that of B, in fp32. The result is not yet rounded to the type of C.
-float predicted_sum(const SumOrder& order, const KernelInfo& kernel, Precision precision,
-                    const CsrMatrix& a, const std::function<double(std::int64_t k)>& b,
-                    float scale);
+// The sums that the order allows, each once: one, or several where three terms or more are added as
+// they come. None where these are more than kMostAsTheyCome. `a` and `b` have the values that A and
+// B store, `b` those of a column by row. `scale`: of A times that of B, in fp32. The results are
+// not yet rounded to the type of C.
+constexpr std::size_t kMostAsTheyCome = 6;  // 720 orders, of 64 sets of terms
+std::vector<float> predicted_sums(const SumOrder& order, const KernelInfo& kernel,
+                                  Precision precision, const CsrMatrix& a,
+                                  const std::function<double(std::int64_t k)>& b, float scale);
 
 // The same number, or a NaN where a NaN is meant.
 bool same_bits(double got, double predicted);

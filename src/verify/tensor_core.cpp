@@ -35,11 +35,12 @@ float multiply_accumulate(const TensorCore& core, std::span<const float> a,
       largest = std::max(
           largest, exponent_of(a[i], core.least_exponent) + exponent_of(b[i], core.least_exponent));
 
-  // Every step is exact in fp64: terms are multiples of the last bit kept, and below 2^64 of it.
-  const int last_bit = largest - core.aligned_bits;
-  double sum = truncated(accumulator, last_bit);
+  // Every step is exact in fp64: the sum is of whole numbers of the last bit kept, below 2^53.
+  const double last_bit = std::ldexp(1.0, largest - core.aligned_bits), per_last_bit = 1 / last_bit;
+  double sum = std::trunc(accumulator * per_last_bit);
   for (std::size_t i = 0; i < a.size(); ++i)
-    sum += truncated(static_cast<double>(a[i]) * b[i], last_bit);
+    sum += std::trunc(static_cast<double>(a[i]) * b[i] * per_last_bit);
+  sum *= last_bit;
   if (sum == 0) return 0;
   const double result = truncated(sum, exponent_of(sum, kLeastExponent) - core.result_bits);
   if (result == 0) return 0;

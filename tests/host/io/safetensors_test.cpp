@@ -97,7 +97,7 @@ TEST(Safetensors, PathsGlobsAndFoldersBecomeTheirMatrices) {
   EXPECT_EQ(expand_inputs({folder.file("m")}), all);
   EXPECT_EQ(error_of([&] { expand_inputs({path + ":x*"}); }),
             path +
-                ": expected a matrix of F64, F32, F16, BF16 or F8_E4M3 named 'x*', got none among "
+                ": expected a matrix of F32, F16, BF16, F64 or F8_E4M3 named 'x*', got none among "
                 "7 tensors");
   EXPECT_EQ(error_of([&] { expand_inputs({folder.file("n.safetensors") + ":w"}); }),
             folder.file("n.safetensors") + ":w: no such file");
@@ -135,8 +135,8 @@ TEST(Safetensors, WhatIsNoMatrixOfFloatsIsRefusedByName) {
     return error_of([&] { read_tensor(path, name); }).substr(path.size());
   };
   EXPECT_EQ(refusal("norm"), ":norm: expected a matrix, got 1 dimensions");
-  EXPECT_EQ(refusal("ids"), ":ids: expected F64, F32, F16, BF16 or F8_E4M3, got 'I64'");
-  EXPECT_EQ(refusal("w8"), ":w8: expected F64, F32, F16, BF16 or F8_E4M3, got 'F8_E5M2'");
+  EXPECT_EQ(refusal("ids"), ":ids: expected F32, F16, BF16, F64 or F8_E4M3, got 'I64'");
+  EXPECT_EQ(refusal("w8"), ":w8: expected F32, F16, BF16, F64 or F8_E4M3, got 'F8_E5M2'");
   EXPECT_EQ(refusal("none"), ": no tensor 'none' among its 7");
 }
 
@@ -258,7 +258,7 @@ TEST(SafetensorsIndex, WhatIsWrongWithItIsToldInOneLine) {
             fmt::format("{}: weight_map: expected 'w' in '{}', which lacks it", index,
                         folder.file("a.safetensors")));
   EXPECT_EQ(refusal(R"({"weight_map":{"norm":"a.safetensors"}})"),
-            index + ": expected a matrix of F64, F32, F16, BF16 or F8_E4M3, got none");
+            index + ": expected a matrix of F32, F16, BF16, F64 or F8_E4M3, got none");
 }
 
 }  // namespace

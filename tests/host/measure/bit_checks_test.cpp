@@ -86,9 +86,10 @@ TEST(BitChecks, CompareEveryBitOfTheElementsOfWhichThePlanStatesTheOrder) {
         for (std::int64_t j = 0; j < kSize; ++j)
           store_element(
               type, c.data, place(c, i, j),
-              predicted_sum(
+              predicted_sums(
                   *plan.sum_order(i, j), kernel.info(), Precision::fp16, a,
-                  [&](std::int64_t k) { return load_element(b.type, b.data, place(b, k, j)); }, 1));
+                  [&](std::int64_t k) { return load_element(b.type, b.data, place(b, k, j)); }, 1)
+                  .at(0));
       const BitCheck right = check_bits(input, plan);
       EXPECT_GT(right.predicted, 300);
       EXPECT_EQ(right.equal, right.predicted);

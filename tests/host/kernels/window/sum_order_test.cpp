@@ -7,6 +7,10 @@
 namespace spmmbench::window {
 namespace {
 
+constexpr std::int32_t kShared = TileSpan::kShared;
+using Sizes = std::vector<std::size_t>;
+using Levels = std::vector<SumOrder::Level>;
+
 // A row with every second column of a window of three tiles, which begin with tile 5.
 struct OneWindow {
   CsrMatrix a{1, 48, {0, 24}, {}, std::vector<float>(24, 1)};
@@ -17,34 +21,63 @@ struct OneWindow {
     std::iota(columns.begin(), columns.end(), 0);
     columns.back() = -1;  // fills up the last tile
   }
-  std::optional<SumOrder> order(Precision precision, const TileWork& work) const {
-    return sum_order(a, 0, precision, columns, 7, 5, work);
+  SumOrder order(const std::vector<TileSpan>& spans, const SumRules& rules) const {
+    return sum_order(a, 0, {columns, 7, 5}, {spans, {}}, rules);
   }
 };
 
+constexpr SumRules rules_of(int team, bool ordered = false, bool for_vector = false) {
+  return {Precision::fp16, team, ordered, for_vector};
+}
+
 TEST(SumOrder, HasAnInstructionForEachTileAndOnePartForAWindowOfOneWarp) {
-  const SumOrder order = *OneWindow().order(Precision::fp16, {{{0, 30, 0, -1}}, {}});
+  const std::vector<TileSpan> spans = {
+      {8, 2 | kShared, 9, -1}, {10, 2 | kShared, 9, -1}, {0, 8, 3, -1}, {12, 4, 10, -1}, {}, {}};
+  const SumOrder order = OneWindow().order(spans, rules_of(2));
   EXPECT_EQ(order.entries.size(), 24U);
-  EXPECT_EQ(order.instructions, (std::vector<std::size_t>{8, 16, 24}));
-  EXPECT_EQ(order.parts, std::vector<std::size_t>{3});
+  EXPECT_EQ(order.instructions, (Sizes{8, 16, 24}));
+  EXPECT_EQ(order.parts, Sizes{3});
+  EXPECT_EQ(order.levels, Levels{});
 }
 
 TEST(SumOrder, InTf32TakesTwoOfEveryFourColumnsFirst) {
-  const SumOrder order = *OneWindow().order(Precision::tf32, {});
-  EXPECT_EQ(order.instructions, (std::vector<std::size_t>{4, 8, 12, 16, 20, 24}));
+  const SumOrder order = OneWindow().order({{5, 3, 7, -1}}, {Precision::tf32, 1, false, false});
+  EXPECT_EQ(order.instructions, (Sizes{4, 8, 12, 16, 20, 24}));
   EXPECT_EQ(order.entries[1], 2) << "column 4";
   EXPECT_EQ(order.entries[4], 1) << "column 2";
-  EXPECT_EQ(order.parts, std::vector<std::size_t>{6});
+  EXPECT_EQ(order.parts, Sizes{6});
 }
 
-TEST(SumOrder, HasAPartForEachWarpOfATeamAndNoneWhereCtasShareAWindow) {
-  constexpr std::int32_t kShared = TileSpan::kShared;
+TEST(SumOrder, HasAPartForEachWarpOfATeam) {
+  const SumOrder order =
+      OneWindow().order({{5, 2 | kShared, 7, -1}, {7, 1 | kShared, 7, -1}}, rules_of(2));
+  EXPECT_EQ(order.parts, (Sizes{2, 3}));
+  EXPECT_EQ(order.levels, Levels{{2}});
+}
+
+TEST(SumOrder, HasTheSumsOfCtasInTheirOrderOrAsTheyCome) {
+  const std::vector<TileSpan> spans = {{8, 1 | kShared, 9, -1}, {9, 1 | kShared, 9, -1},
+                                       {5, 0 | kShared, 7, 0},  {5, 1 | kShared, 7, 0},
+                                       {6, 1 | kShared, 7, 0},  {7, 1 | kShared, 7, 0}};
+  for (const bool ordered : {false, true}) {
+    const SumOrder order = OneWindow().order(spans, rules_of(2, ordered));
+    EXPECT_EQ(order.parts, (Sizes{0, 1, 2, 3})) << "the first warp has no tile";
+    EXPECT_EQ(order.levels, (Levels{{2}, {2, !ordered}}));
+  }
+}
+
+TEST(SumOrder, OfAVectorHasEightSumsOfEachWarpThatAreAddedByPairs) {
   const OneWindow window;
-  EXPECT_EQ(window.order(Precision::fp16, {{{5, 2 | kShared, 7, -1}, {7, 1 | kShared, 7, -1}}, {}})
-                ->parts,
-            (std::vector<std::size_t>{2, 3}));
-  EXPECT_FALSE(
-      window.order(Precision::fp16, {{{5, 2 | kShared, 7, 0}, {7, 1 | kShared, 7, 0}}, {}}));
+  const SumOrder whole = window.order({{0, 10, 5, -1}}, rules_of(1, false, true));
+  EXPECT_EQ(whole.parts, (Sizes{0, 0, 0, 0, 0, 1, 2, 3})) << "tiles 5, 6 and 7 of the span";
+  EXPECT_EQ(whole.levels, (Levels{{2}, {2}, {2}}));
+
+  const SumOrder cut =
+      window.order({{5, 2 | kShared, 7, 0}, {7, 1 | kShared, 7, 0}}, rules_of(1, false, true));
+  EXPECT_EQ(cut.instructions.size(), 3U);
+  EXPECT_EQ(cut.entries[8], 16) << "the first tile of the second warp comes second";
+  EXPECT_EQ(cut.parts, (Sizes{1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}));
+  EXPECT_EQ(cut.levels, (Levels{{1}, {2, true}, {2}, {2}, {2}}));
 }
 
 }  // namespace
