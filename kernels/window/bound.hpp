@@ -149,7 +149,7 @@ class Bound {
   }
   // Of a row of C in the windows; -1 without one.
   std::int64_t place_of(std::int64_t row, Device& device) {
-    if (a_.row_ids == nullptr) return row < a_.places ? row : -1;
+    if (a_.row_ids == nullptr || a_.places == 0) return row < a_.places ? row : -1;
     if (places_.empty()) {
       std::vector<std::int32_t> rows(a_.places);
       device.download(rows.data(), a_.row_ids, rows.size() * sizeof(std::int32_t));
