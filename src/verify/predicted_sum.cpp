@@ -26,6 +26,12 @@ void add_all(const Sums& x, const Sums& y, Sums& out) {
 }
 
 Sums in_order(std::span<const Sums> terms) {
+  const auto is_known = [](const Sums& term) { return term.size() == 1; };
+  if (std::ranges::all_of(terms, is_known)) {
+    float sum = 0;
+    for (const Sums& term : terms) sum += term[0];
+    return {sum};
+  }
   Sums sum = {0};
   for (const Sums& term : terms) {
     Sums next;

@@ -101,7 +101,7 @@ CsrMatrix matrix(Precision precision) {
     for (std::int64_t k = 0; k < kColumns; ++k) {
       const bool in_block = hash_position(1, i / 64, k / 32) % 4 == 0;
       const std::uint64_t hash = hash_position(2, i, k);
-      const bool is_left_out = i % 8 == 3 ? hash % 16 != 0 : hash % 2 != 0;
+      const bool is_left_out = hash % (i % 8 == 3 ? 16 : 4) != 0;
       if (!in_block || is_left_out) continue;
       const float small = hash / 16 % 8 == 0 ? 0x1p-9F : 1.0F;
       a.col_idx.push_back(static_cast<std::int32_t>(k));

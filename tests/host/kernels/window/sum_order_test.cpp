@@ -7,7 +7,7 @@
 namespace spmmbench::window {
 namespace {
 
-constexpr std::int32_t kShared = TileSpan::kShared;
+constexpr std::int32_t kCut = TileSpan::kShared;
 using Sizes = std::vector<std::size_t>;
 using Levels = std::vector<SumOrder::Level>;
 
@@ -32,7 +32,7 @@ constexpr SumRules rules_of(int team, bool ordered = false, bool for_vector = fa
 
 TEST(SumOrder, HasAnInstructionForEachTileAndOnePartForAWindowOfOneWarp) {
   const std::vector<TileSpan> spans = {
-      {8, 2 | kShared, 9, -1}, {10, 2 | kShared, 9, -1}, {0, 8, 3, -1}, {12, 4, 10, -1}, {}, {}};
+      {8, 2 | kCut, 9, -1}, {10, 2 | kCut, 9, -1}, {0, 8, 3, -1}, {12, 4, 10, -1}, {}, {}};
   const SumOrder order = OneWindow().order(spans, rules_of(2));
   EXPECT_EQ(order.entries.size(), 24U);
   EXPECT_EQ(order.instructions, (Sizes{8, 16, 24}));
@@ -50,15 +50,15 @@ TEST(SumOrder, InTf32TakesTwoOfEveryFourColumnsFirst) {
 
 TEST(SumOrder, HasAPartForEachWarpOfATeam) {
   const SumOrder order =
-      OneWindow().order({{5, 2 | kShared, 7, -1}, {7, 1 | kShared, 7, -1}}, rules_of(2));
+      OneWindow().order({{5, 2 | kCut, 7, -1}, {7, 1 | kCut, 7, -1}}, rules_of(2));
   EXPECT_EQ(order.parts, (Sizes{2, 3}));
   EXPECT_EQ(order.levels, Levels{{2}});
 }
 
 TEST(SumOrder, HasTheSumsOfCtasInTheirOrderOrAsTheyCome) {
-  const std::vector<TileSpan> spans = {{8, 1 | kShared, 9, -1}, {9, 1 | kShared, 9, -1},
-                                       {5, 0 | kShared, 7, 0},  {5, 1 | kShared, 7, 0},
-                                       {6, 1 | kShared, 7, 0},  {7, 1 | kShared, 7, 0}};
+  const std::vector<TileSpan> spans = {{8, 1 | kCut, 9, -1}, {9, 1 | kCut, 9, -1},
+                                       {5, 0 | kCut, 7, 0},  {5, 1 | kCut, 7, 0},
+                                       {6, 1 | kCut, 7, 0},  {7, 1 | kCut, 7, 0}};
   for (const bool ordered : {false, true}) {
     const SumOrder order = OneWindow().order(spans, rules_of(2, ordered));
     EXPECT_EQ(order.parts, (Sizes{0, 1, 2, 3})) << "the first warp has no tile";
@@ -73,7 +73,7 @@ TEST(SumOrder, OfAVectorHasEightSumsOfEachWarpThatAreAddedByPairs) {
   EXPECT_EQ(whole.levels, (Levels{{2}, {2}, {2}}));
 
   const SumOrder cut =
-      window.order({{5, 2 | kShared, 7, 0}, {7, 1 | kShared, 7, 0}}, rules_of(1, false, true));
+      window.order({{5, 2 | kCut, 7, 0}, {7, 1 | kCut, 7, 0}}, rules_of(1, false, true));
   EXPECT_EQ(cut.instructions.size(), 3U);
   EXPECT_EQ(cut.entries[8], 16) << "the first tile of the second warp comes second";
   EXPECT_EQ(cut.parts, (Sizes{1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}));
