@@ -93,7 +93,7 @@ std::string name_of(const Case& c) {
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c); }  // found by GoogleTest
 
-// Rows of 0 to some 100 nonzeros, near one another in blocks, every eighth row with few of them,
+// Rows of 0 to some 60 nonzeros, near one another in blocks, every eighth row with few of them,
 // and values of several binades.
 CsrMatrix matrix(Precision precision) {
   CsrMatrix a{kRows, kColumns, {0}, {}, {}};
