@@ -10,8 +10,9 @@
 
 #include "format/rs_image.hpp"
 #include "ptx/cp_async.cuh"
+#include "ptx/cvt.cuh"
 #include "ptx/keep.cuh"
-#include "ptx/ld_shared.cuh"
+#include "ptx/ld_shared_u8.cuh"
 #include "window/stage.cuh"
 
 namespace spmmbench::rsh {
@@ -65,13 +66,17 @@ class BitmapTiles {
 #pragma unroll
       for (int j = 0; j < 4; ++j) x[j] = ptx::ld_shared_next_if<Stored>(mine & 1U << j, at);
       if constexpr (window::kInputBytes<Input> == 4) out.x[r] = make_uint4(x[0], x[1], x[2], x[3]);
+      else if constexpr (window::kInputBytes<Input> == 1)
+        out.x[r] = ptx::cvt_rn_f16x2_e4m3x2(x[0] | x[1] << 8 | x[2] << 16 | x[3] << 24);
       else out.x[r] = make_uint2(x[0] | x[1] << 16, x[2] | x[3] << 16);
     }
     return out;
   }
 
  private:
-  using Stored = std::conditional_t<window::kInputBytes<Input> == 4, std::uint32_t, std::uint16_t>;
+  using Stored = std::conditional_t<
+      window::kInputBytes<Input> == 4, std::uint32_t,
+      std::conditional_t<window::kInputBytes<Input> == 1, std::uint8_t, std::uint16_t>>;
 
   unsigned lane_;
   const uint4* pieces_;

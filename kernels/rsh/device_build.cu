@@ -139,8 +139,11 @@ DeviceRecords build(const DeviceWcsr& in, Device& device) {
 }  // namespace
 
 DeviceRecords build_records(const DeviceWcsr& boxes, Device& device) {
-  return bytes_of(boxes.shape.value_type) == 2 ? build<std::uint16_t>(boxes, device)
-                                               : build<std::uint32_t>(boxes, device);
+  switch (bytes_of(boxes.shape.value_type)) {
+    case 1: return build<std::uint8_t>(boxes, device);
+    case 2: return build<std::uint16_t>(boxes, device);
+    default: return build<std::uint32_t>(boxes, device);
+  }
 }
 
 }  // namespace spmmbench::rsh

@@ -39,7 +39,7 @@ struct Matrix {
   // From A on the host. Throws the exceptions of the builds.
   Matrix(const SparseOperand& a, const window::Choice& windows, const Options& format_options,
          Device& device, StageTimer& stages)
-      : choice(windows), options(format_options) {
+      : choice(windows), options(format_options), scale(a.scale()) {
     const ElementType type = storage_type(a.precision);
     RsTile host;
     RsImage image;
@@ -62,7 +62,7 @@ struct Matrix {
   // From A on the device; `orders` outlives this. Windows hold rows however far apart they are.
   Matrix(const SparseOperand& a, const window::Choice& windows, const Options& format_options,
          ResidentOrders& orders, Device& device, StageTimer& stages)
-      : choice(windows), options(format_options) {
+      : choice(windows), options(format_options), scale(a.scale()) {
     const DeviceCsr& csr = *a.on_device;
     const Buffer& order = orders.get(csr, choice.order, stages);
     DevicePartition parts;
@@ -105,11 +105,13 @@ struct Matrix {
             .col_idx = col_idx.as<std::int32_t>(),
             .row_ids = row_ids.as<std::int32_t>(),
             .places = places,
-            .limits = kLimits};
+            .limits = kLimits,
+            .scale = scale};
   }
 
   window::Choice choice;
   Options options;  // of the format
+  float scale;      // of A
   int window_rows = 0;
   std::int64_t groups = 0;            // of RsTile::kGroupColumns columns
   std::int64_t residual_entries = 0;  // nonzeros of the residual rows

@@ -18,7 +18,9 @@ constexpr bool kIsTf32 = window::kInputBytes<Input> == 4;
 
 // Four features as they lie in B.
 template <class Input>
-using Four = std::conditional_t<kIsTf32<Input>, float4, uint2>;
+using Four =
+    std::conditional_t<kIsTf32<Input>, float4,
+                       std::conditional_t<window::kInputBytes<Input> == 1, std::uint32_t, uint2>>;
 
 template <class Input>
 __device__ inline float4 to_float4(const Four<Input>& raw) {
@@ -108,8 +110,12 @@ __device__ inline void multiply_residual(const window::Arguments& in, const Resi
       }
   }
 #pragma unroll
-  for (int i = 0; i < kRowsTogether; ++i)
+  for (int i = 0; i < kRowsTogether; ++i) {
+    if constexpr (window::kInputBytes<Input> == 1)
+      sum[i] = make_float4(sum[i].x * in.scale, sum[i].y * in.scale, sum[i].z * in.scale,
+                           sum[i].w * in.scale);
     if (row[i] >= 0) store_four(static_cast<C*>(in.c) + row[i] * in.ldc + feature, sum[i]);
+  }
 }
 
 }  // namespace spmmbench::rsh

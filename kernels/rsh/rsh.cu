@@ -44,14 +44,17 @@ namespace {
 constexpr int kStages = 3;
 static_assert(RsImage::kTileColumns == window::kTileColumns);
 
-// CTAs per SM that the registers must allow.
-template <int kWindowRows, int kRowBytes>
-constexpr int kMinCtasPerSm = kWindowRows == 8 && kRowBytes == 128    ? 7
-                              : kWindowRows == 16 && kRowBytes == 256 ? 3
-                                                                      : 4;
+// CTAs per SM that the registers must allow. fp8 has as many sums as 16-bit rows of twice the
+// bytes.
+template <class Input, int kWindowRows, int kRowBytes>
+constexpr int min_ctas_per_sm() {
+  constexpr int kBytes = window::kInputBytes<Input> == 1 ? 2 * kRowBytes : kRowBytes;
+  return kWindowRows == 8 && kBytes == 128 ? 7 : kWindowRows == 16 && kBytes == 256 ? 3 : 4;
+}
 
 template <class Tiles, class C, int kRowBytes>
-__global__ void __launch_bounds__(window::kMaxThreads, kMinCtasPerSm<Tiles::kWindowRows, kRowBytes>)
+__global__ void __launch_bounds__(
+    window::kMaxThreads, min_ctas_per_sm<typename Tiles::Input, Tiles::kWindowRows, kRowBytes>())
     rsh_kernel(const __grid_constant__ window::Arguments in, const rsh::Records records,
                const __grid_constant__ rsh::Residual residual, unsigned span_ctas) {
   extern __shared__ __align__(128) unsigned char shared[];
@@ -71,7 +74,7 @@ struct Variant : TileVariant {
 };
 
 struct MakeVariant {
-  static constexpr bool kNarrow = false, kFp8 = false;
+  static constexpr bool kNarrow = false, kFp8 = true;
 
   template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {
@@ -270,7 +273,9 @@ class Rsh final : public Kernel {
       return Support::no("M above 2^31 - 33 or nonzeros above 2^31 - 1");
     if (!window::writes(problem.c_type, problem.precision)) return Support::no(window::kWrites);
     const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
-    const std::int64_t most = window::max_features(value_bytes, window::kShortRow);
+    // In fp8 windows of 32 rows take tiles of 64 bytes.
+    const std::int64_t most = window::max_features(
+        value_bytes, value_bytes == 1 ? window::kNarrowRow : window::kShortRow);
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
     // Windows of 8 rows that share no column: per nonzero a column and its share of a record's
     // bitmaps, and a tile that is nearly empty at the end of each window.
@@ -298,9 +303,10 @@ class Rsh final : public Kernel {
       .name = "rsh",
       .summary = "bitmap windows on tensor cores, short rows on CUDA cores, one launch",
       .source = "RSH-SpMM, arXiv 2603.08734",
-      .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
+      .precisions = {Precision::tf32, Precision::fp16, Precision::fp8_e4m3, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
+      .promoted_columns = 1,  // fp8 is multiplied as fp16
       .writes_row_ids = true,
       .prepares_on_device = true,
       .options = window::options_with(

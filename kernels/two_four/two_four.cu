@@ -1,7 +1,7 @@
 // two_four: weights in 2:4 structured sparsity (at most two nonzeros in every four neighbours of a
 // row) on the sparse tensor cores. A is read as it lies in memory (format/two_four.hpp): 4.5 bytes
-// for four positions instead of 8, and nothing to decode. docs/kernels/two_four.md has the
-// pictures.
+// for four positions instead of 8, in fp8 2.5 instead of 4, and nothing to decode.
+// docs/kernels/two_four.md has the pictures.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -36,12 +36,14 @@ struct Variant {
 
   std::int64_t panels(std::int64_t rows) const { return (rows + warp_rows - 1) / warp_rows; }
   PanelSchedule schedule(const Problem& problem, int multiprocessors) const {
-    return make_panel_schedule(tiling, panels(problem.m()), TwoFour::panel_blocks(problem.k()),
-                               problem.n, multiprocessors);
+    return make_panel_schedule(tiling, panels(problem.m()),
+                               TwoFour::panel_blocks(problem.k(), type), problem.n,
+                               multiprocessors);
   }
   PanelScheduleSize schedule_size(const Problem& problem, int multiprocessors) const {
-    return panel_schedule_size(tiling, panels(problem.m()), TwoFour::panel_blocks(problem.k()),
-                               problem.n, multiprocessors);
+    return panel_schedule_size(tiling, panels(problem.m()),
+                               TwoFour::panel_blocks(problem.k(), type), problem.n,
+                               multiprocessors);
   }
   std::size_t partial_bytes(std::int64_t tiles) const {
     return tiles * std::size_t{32} * warp_sums * sizeof(float);
@@ -67,23 +69,22 @@ Variant variant(ElementType type) {
 }
 
 // Narrowest first.
-template <class T>
+template <class T, Layout kLayout>
 void add_variants(std::vector<Variant>& out, ElementType type) {
-  out.push_back(variant<T, Layout::row_major, 16>(type));
-  out.push_back(variant<T, Layout::col_major, 16>(type));
-  out.push_back(variant<T, Layout::row_major, 32>(type));
-  out.push_back(variant<T, Layout::col_major, 32>(type));
-  out.push_back(variant<T, Layout::row_major, 64>(type));
-  out.push_back(variant<T, Layout::col_major, 64>(type));
-  out.push_back(variant<T, Layout::row_major, 128>(type));
-  out.push_back(variant<T, Layout::col_major, 128>(type));
+  out.push_back(variant<T, kLayout, 16>(type));
+  out.push_back(variant<T, kLayout, 32>(type));
+  out.push_back(variant<T, kLayout, 64>(type));
+  out.push_back(variant<T, kLayout, 128>(type));
 }
 
 const Variant& choose_variant(const Problem& problem) {
   static const std::vector<Variant> all = [] {
     std::vector<Variant> out;
-    add_variants<__half>(out, ElementType::f16);
-    add_variants<__nv_bfloat16>(out, ElementType::bf16);
+    add_variants<__half, Layout::row_major>(out, ElementType::f16);
+    add_variants<__half, Layout::col_major>(out, ElementType::f16);
+    add_variants<__nv_bfloat16, Layout::row_major>(out, ElementType::bf16);
+    add_variants<__nv_bfloat16, Layout::col_major>(out, ElementType::bf16);
+    add_variants<__nv_fp8_e4m3, Layout::col_major>(out, ElementType::e4m3);
     return out;
   }();
   return narrowest_tile(all, problem.n, [&](const Variant& v) {
@@ -97,12 +98,13 @@ const Variant& choose_variant(const Problem& problem) {
 struct Matrix {
   FormatStats stats;
   Buffer blocks;
+  float scale;
 };
 
 class TwoFourPlan final : public Plan {
  public:
   TwoFourPlan(const Problem& problem, const Matrix& matrix, Device& device, StageTimer& stages)
-      : variant_(choose_variant(problem)) {
+      : variant_(choose_variant(problem)), scale_of_a_(matrix.scale) {
     SPMMBENCH_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant_.kernel),
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         variant_.shared_bytes));
@@ -119,8 +121,10 @@ class TwoFourPlan final : public Plan {
                   .piece_ptr = piece_ptr_.as<std::int32_t>(),
                   .blocks = matrix.blocks.as<char>(),
                   .panels = static_cast<std::int32_t>(TwoFour::panels(problem.m())),
-                  .panel_blocks = static_cast<std::int32_t>(TwoFour::panel_blocks(problem.k())),
-                  .workspace = {partial_.as<float>(), arrivals_.as<unsigned>()}};
+                  .panel_blocks =
+                      static_cast<std::int32_t>(TwoFour::panel_blocks(problem.k(), variant_.type)),
+                  .workspace = {partial_.as<float>(), arrivals_.as<unsigned>()},
+                  .scale = 1};
     describe(problem, matrix, schedule);
   }
 
@@ -133,11 +137,14 @@ class TwoFourPlan final : public Plan {
     if (b.data != b_.data || b.ld != b_.ld) {
       const auto columns = static_cast<std::uint32_t>(variant_.box_columns);
       const TensorMapOptions options{.swizzle = variant_.swizzle_b};
-      map_b_ = b.layout == Layout::col_major ? make_tensor_map(b, columns, TwoFour::kCols, options)
-                                             : make_tensor_map(with_whole_boxes(b, columns),
-                                                               TwoFour::kCols, columns, options);
+      const auto of_k = static_cast<std::uint32_t>(
+          TwoFour::visit(b.type, [](auto block) { return block.kCols; }));
+      map_b_ = b.layout == Layout::col_major
+                   ? make_tensor_map(b, columns, of_k, options)
+                   : make_tensor_map(with_whole_boxes(b, columns), of_k, columns, options);
       b_ = b;
     }
+    arguments_.scale = scale_of_a_ * b.scale;
     launch_dependent(variant_.kernel, dim3(static_cast<unsigned>(blocks_)),
                      dim3(static_cast<unsigned>(variant_.threads)), variant_.shared_bytes, stream,
                      true, arguments_, map_b_, c);
@@ -158,6 +165,7 @@ class TwoFourPlan final : public Plan {
   }
 
   const Variant& variant_;
+  float scale_of_a_;
   int blocks_ = 0;
   PlanReport report_;
   Buffer pieces_, piece_ptr_, partial_, arrivals_;
@@ -177,7 +185,7 @@ class TwoFourPrepared final : public Prepared {
       format = TwoFour::build(*a.a, storage_type(a.precision));
     }
     const auto timed = stages.scope("upload");
-    matrix_ = {format.stats(), device.upload(format.blocks)};
+    matrix_ = {format.stats(), device.upload(format.blocks), a.scale()};
     device.synchronize();
   }
 
@@ -199,13 +207,15 @@ class TwoFourKernel final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    if (is_scaled(problem.precision) && problem.layout == Layout::row_major)
+      return Support::no("wgmma reads 8-bit operands along K: needs column-major B and C");
     if (const auto row = first_row_beyond_two_of_four(*problem.a))
       return Support::no(
           fmt::format("not in 2:4: row {} has more than two nonzeros in a group of four", *row));
     if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
     const Variant& variant = choose_variant(problem);
     const PanelScheduleSize size = variant.schedule_size(problem, device.sm_count);
-    return Support::yes(TwoFour::bytes(problem.m(), problem.k()) +
+    return Support::yes(TwoFour::bytes(problem.m(), problem.k(), variant.type) +
                         variant.partial_bytes(size.tiles) + size.pieces * sizeof(PanelPiece) +
                         size.tiles * sizeof(unsigned));
   }
@@ -222,10 +232,12 @@ class TwoFourKernel final : public Kernel {
       .source = "spmmbench",
       .min_compute_capability = 90,
       .exact_architecture = true,
-      .precisions = {Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp16, Precision::fp8_e4m3, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
+      .promoted_columns =
+          TwoFour::kUnitBlocks * TwoFourBlock<1>::kRowValues,  // nonzeros that a unit has of a row
   };
 };
 

@@ -8,6 +8,7 @@
 #include "ptx/mma.cuh"
 #include "ptx/sm90a.cuh"
 #include "ptx/wgmma.cuh"
+#include "ptx/wgmma_sp_e4m3.cuh"
 
 namespace spmmbench::test {
 namespace {
@@ -53,7 +54,9 @@ __device__ void multiply_by_wgmma(const char* a, const char* b, float (&acc)[kTi
   Lane().a(a, r);
   ptx::keep_in_registers(acc);
   ptx::wgmma_fence();
-  if constexpr (kSparse)
+  if constexpr (kSparse && sizeof(Input) == 1)
+    ptx::wgmma_mma_async_sp_e4m3<kTileColumns>(acc, of_a, of_b, kFirstTwoOfFour, 1);
+  else if constexpr (kSparse)
     ptx::wgmma_mma_async_sp<Input, ptx::Major::k, kTileColumns, 0>(acc, of_a, of_b,
                                                                    kFirstTwoOfFour);
   else if constexpr (kInstruction == Instruction::wgmma)
@@ -113,9 +116,12 @@ Launched sixteen_bits(Instruction instruction) {
 Launched kernel_of(Instruction instruction, Precision precision) {
   if (precision == Precision::fp16) return sixteen_bits<__half>(instruction);
   if (precision == Precision::bf16) return sixteen_bits<__nv_bfloat16>(instruction);
-  if (precision == Precision::fp8_e4m3)
-    return instruction == Instruction::wgmma ? multiply<__nv_fp8_e4m3, Instruction::wgmma>
-                                             : nullptr;
+  using E4m3 = __nv_fp8_e4m3;
+  if (precision == Precision::fp8_e4m3) switch (instruction) {
+      case Instruction::wgmma: return multiply<E4m3, Instruction::wgmma>;
+      case Instruction::wgmma_sp: return multiply<E4m3, Instruction::wgmma_sp>;
+      default: return nullptr;
+    }
   using ptx::Tf32;
   switch (instruction) {
     case Instruction::wgmma: return multiply<Tf32, Instruction::wgmma>;

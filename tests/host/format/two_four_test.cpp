@@ -38,27 +38,40 @@ std::vector<std::pair<std::string, CsrMatrix>> pruned_matrices() {
 
 TEST(TwoFour, UnpackGivesBackTheMatrix) {
   for (const auto& [name, drawn] : pruned_matrices())
-    for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::fp8_e4m3}) {
       const CsrMatrix matrix = testing::rounded(drawn, precision);
       EXPECT_TRUE(TwoFour::build(matrix, storage_type(precision)).unpack() == matrix) << name;
     }
 }
 
-TEST(TwoFour, EveryValueAndIndexOfABlockHasAPlaceOfItsOwn) {
+template <int kBytes>
+void expect_places_of_their_own() {
+  using Block = TwoFourBlock<kBytes>;
   std::set<int> values;
   std::set<std::pair<int, int>> indices;
-  for (int row = 0; row < TwoFour::kRows; ++row)
-    for (int col = 0; col < TwoFour::kCols; col += TwoFour::kGroup) {
-      for (int slot = 0; slot < TwoFour::kKept; ++slot)
-        values.insert(TwoFour::value_at(row, col, slot));
-      indices.emplace(TwoFour::indices_at(row, col), TwoFour::index_shift(col));
+  for (int row = 0; row < Block::kRows; ++row)
+    for (int col = 0; col < Block::kCols; col += Block::kGroup) {
+      for (int slot = 0; slot < Block::kKept; ++slot)
+        values.insert(Block::value_at(row, col, slot));
+      indices.emplace(Block::indices_at(row, col), Block::index_shift(col));
     }
-  EXPECT_EQ(values.size(), TwoFour::kValueHalves);
+  EXPECT_EQ(values.size(), Block::kRows * Block::kRowValues);
   EXPECT_EQ(*values.begin(), 0);
-  EXPECT_EQ(*values.rbegin(), TwoFour::kValueHalves - 1);
-  EXPECT_EQ(indices.size(), TwoFour::kRows * TwoFour::kCols / TwoFour::kGroup);
-  EXPECT_EQ(indices.begin()->first, TwoFour::kValueHalves);
-  EXPECT_EQ(indices.rbegin()->first, TwoFour::kBlockHalves - 1);
+  EXPECT_EQ(*values.rbegin(), Block::kValueBytes - kBytes);
+  EXPECT_EQ(indices.size(), Block::kRows * Block::kCols / Block::kGroup);
+  EXPECT_EQ(indices.begin()->first, Block::kValueBytes);
+  EXPECT_EQ(indices.rbegin()->first, Block::kBlockBytes - 2);
+}
+
+TEST(TwoFour, EveryValueAndIndexOfABlockHasAPlaceOfItsOwn) {
+  expect_places_of_their_own<2>();
+  expect_places_of_their_own<1>();
+}
+
+std::uint32_t bits_at(const unsigned char* block, int byte, int bytes) {
+  std::uint32_t out = 0;
+  for (int i = 0; i < bytes; ++i) out |= std::uint32_t{block[byte + i]} << 8 * i;
+  return out;
 }
 
 // By hand, from the picture of the header.
@@ -68,22 +81,38 @@ TEST(TwoFour, APositionLiesWhereTheInstructionReadsIt) {
   CsrMatrix matrix = testing::from_rows(128, rows);
   matrix.values = {1, 2};
   const TwoFour format = TwoFour::build(matrix, ElementType::f16);
-  ASSERT_EQ(format.blocks.size(), 4 * TwoFour::kBlockHalves);
-  const std::uint16_t* const block = format.blocks.data() + 3 * TwoFour::kBlockHalves;
+  ASSERT_EQ(format.blocks.size(), 4 * 4608);
+  const unsigned char* const block = format.blocks.data() + 3 * 4608;
   // Values 10 and 11 of the row, in its second 16 bytes; row 10 exchanges the pieces by 10 / 2 % 4.
-  EXPECT_EQ(block[10 * 32 + (1 ^ 1) * 8 + 2], 0x3C00);
-  EXPECT_EQ(block[10 * 32 + (1 ^ 1) * 8 + 3], 0x4000);
+  EXPECT_EQ(bits_at(block, 10 * 64 + (1 ^ 1) * 16 + 4, 2), 0x3C00);
+  EXPECT_EQ(bits_at(block, 10 * 64 + (1 ^ 1) * 16 + 6, 2), 0x4000);
   // Warp 0, lane 4 * 2 + 1, high half, second group: indices 1 and 3. Others are empty: 0 and 1.
-  EXPECT_EQ(block[2048 + 2 * (4 * 2 + 1) + 1], 0x44D4);
-  EXPECT_EQ(block[2048 + 2 * (4 * 2 + 1)], 0x4444);
+  EXPECT_EQ(bits_at(block, 4096 + 4 * (4 * 2 + 1), 4), 0x44D44444);
+}
+
+TEST(TwoFour, APositionOf8BitsLiesWhereTheInstructionReadsIt) {
+  std::vector<std::vector<std::int32_t>> rows(75);
+  rows[74] = {128 + 64 + 41, 128 + 64 + 43};  // block 1 of panel 1: row 10, columns 105 and 107
+  CsrMatrix matrix = testing::from_rows(256, rows);
+  matrix.values = {1, 2};
+  const TwoFour format = TwoFour::build(matrix, ElementType::e4m3);
+  ASSERT_EQ(format.blocks.size(), 4 * 5120);
+  const unsigned char* const block = format.blocks.data() + 3 * 5120;
+  // Values 52 and 53 of the row, in its last 16 bytes; row 10 exchanges the pieces by 10 / 2 % 4.
+  EXPECT_EQ(bits_at(block, 10 * 64 + (3 ^ 1) * 16 + 4, 1), 0x38);
+  EXPECT_EQ(bits_at(block, 10 * 64 + (3 ^ 1) * 16 + 5, 1), 0x40);
+  // Second half of the columns, of which these are 41 and 43; warp 0, lane 4 * 2 + 2 * 1 + 1, third
+  // group: indices 1 and 3. Others are empty: 0 and 1.
+  EXPECT_EQ(bits_at(block, 4096 + 512 + 4 * (4 * 2 + 2 * 1 + 1), 4), 0x44444D44);
 }
 
 TEST(TwoFour, TheLesserIndexOfAGroupIsFirst) {
   const CsrMatrix matrix = testing::rounded(pruned(130, 260), Precision::fp16);
+  using Block = TwoFourBlock<2>;
   const TwoFour format = TwoFour::build(matrix, ElementType::f16);
-  for (std::size_t at = 0; at < format.blocks.size(); at += TwoFour::kBlockHalves)
-    for (int i = TwoFour::kValueHalves; i < TwoFour::kBlockHalves; ++i)
-      for (int shift = 0; shift < 16; shift += 4) {
+  for (std::size_t at = 0; at < format.blocks.size(); at += Block::kBlockBytes)
+    for (int i = Block::kValueBytes; i < Block::kBlockBytes; ++i)
+      for (int shift = 0; shift < 8; shift += 4) {
         const int pair = format.blocks[at + i] >> shift & 15;
         ASSERT_LT(pair & 3, pair >> 2);
       }
@@ -121,7 +150,13 @@ TEST(TwoFour, StatsCountFourAndAHalfBytesPerGroup) {
   EXPECT_EQ(stats.stored, 128 * 256 / 2);
   EXPECT_EQ(stats.bytes, 128 * 256 / 4 * 9 / 2);
   EXPECT_EQ(stats.index_bytes, 128 * 256 / 4 / 2);
-  EXPECT_EQ(stats.bytes, TwoFour::bytes(100, 200));
+  EXPECT_EQ(stats.bytes, TwoFour::bytes(100, 200, ElementType::f16));
+  const FormatStats of_bytes =
+      TwoFour::build(testing::rounded(pruned(100, 200), Precision::fp8_e4m3), ElementType::e4m3)
+          .stats();
+  EXPECT_EQ(of_bytes.tiles, 2 * 2);
+  EXPECT_EQ(of_bytes.stored, 128 * 256 / 2);
+  EXPECT_EQ(of_bytes.bytes, 128 * 256 / 4 * 5 / 2);
 }
 
 }  // namespace
