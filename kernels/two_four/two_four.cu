@@ -138,7 +138,7 @@ class TwoFourPlan final : public Plan {
       const auto columns = static_cast<std::uint32_t>(variant_.box_columns);
       const TensorMapOptions options{.swizzle = variant_.swizzle_b};
       const auto of_k = static_cast<std::uint32_t>(
-          TwoFour::visit(b.type, [](auto block) { return block.kCols; }));
+          visit_two_four_block(b.type, [](auto block) { return block.kCols; }));
       map_b_ = b.layout == Layout::col_major
                    ? make_tensor_map(b, columns, of_k, options)
                    : make_tensor_map(with_whole_boxes(b, columns), of_k, columns, options);

@@ -105,7 +105,7 @@ TwoFour TwoFour::build(const CsrMatrix& matrix, ElementType type) {
   const std::int64_t blocks = panel_blocks(matrix.cols, type), panel_count = panels(matrix.rows);
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t panel = 0; panel < panel_count; ++panel)
-    visit(type, [&](auto block) {
+    visit_two_four_block(type, [&](auto block) {
       build_panel<decltype(block)>(matrix, panel, blocks, type,
                                    out.blocks.data() + panel * blocks * block.kBlockBytes);
     });
@@ -115,7 +115,7 @@ TwoFour TwoFour::build(const CsrMatrix& matrix, ElementType type) {
 CsrMatrix TwoFour::unpack() const {
   CsrMatrix out{rows, cols, {0}, {}, {}};
   for (std::int64_t row = 0; row < rows; ++row) {
-    visit(type, [&](auto block) { unpack_row<decltype(block)>(*this, row, out); });
+    visit_two_four_block(type, [&](auto block) { unpack_row<decltype(block)>(*this, row, out); });
     out.row_ptr.push_back(static_cast<std::int64_t>(out.col_idx.size()));
   }
   return out;
@@ -126,7 +126,7 @@ FormatStats TwoFour::stats() const {
   out.name = "two_four";
   out.windows = panels(rows);
   out.tiles = out.windows * panel_blocks(cols, type);
-  visit(type, [&](auto block) {
+  visit_two_four_block(type, [&](auto block) {
     out.stored = out.tiles * block.kRows * block.kRowValues;
     out.index_bytes = out.tiles * block.kIndexBytes;
     out.bytes = out.tiles * block.kBlockBytes;

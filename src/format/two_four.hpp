@@ -61,6 +61,12 @@ struct TwoFourBlock {
   static constexpr int index_shift(int col) { return col % 16; }  // of the group's four bits
 };
 
+// Calls `function` with the TwoFourBlock of a type of 8 or 16 bits.
+template <class Function>
+auto visit_two_four_block(ElementType type, Function&& function) {
+  return bytes_of(type) == 1 ? function(TwoFourBlock<1>{}) : function(TwoFourBlock<2>{});
+}
+
 struct TwoFour {
   static constexpr int kRows = 64;       // of a panel
   static constexpr int kUnitBlocks = 2;  // a panel has a multiple of them
@@ -74,17 +80,12 @@ struct TwoFour {
   static std::int64_t panels(std::int64_t rows) { return (rows + kRows - 1) / kRows; }
   static std::int64_t panel_blocks(std::int64_t cols, ElementType type) {
     const std::int64_t unit_cols =
-        kUnitBlocks * visit(type, [](auto block) { return block.kCols; });
+        kUnitBlocks * visit_two_four_block(type, [](auto block) { return block.kCols; });
     return (cols + unit_cols - 1) / unit_cols * kUnitBlocks;
   }
   static std::int64_t bytes(std::int64_t rows, std::int64_t cols, ElementType type) {
     return panels(rows) * panel_blocks(cols, type) *
-           visit(type, [](auto block) { return block.kBlockBytes; });
-  }
-  // Calls `function` with the TwoFourBlock of the type.
-  template <class Function>
-  static auto visit(ElementType type, Function&& function) {
-    return bytes_of(type) == 1 ? function(TwoFourBlock<1>{}) : function(TwoFourBlock<2>{});
+           visit_two_four_block(type, [](auto block) { return block.kBlockBytes; });
   }
 
   // The matrix must be in 2:4 (core/two_of_four.hpp), else this throws Error; its values must be
