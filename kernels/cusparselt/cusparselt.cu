@@ -19,9 +19,9 @@
 namespace spmmbench {
 namespace {
 
-// What cuSPARSELt takes in 16 bits: multiples of these.
-constexpr std::int64_t kMultipleOfA = 16;  // rows and columns
-constexpr std::int64_t kMultipleOfN = 8;
+// What cuSPARSELt takes: multiples of so many bytes.
+constexpr std::int64_t kMultipleOfA = 32;  // rows and columns
+constexpr std::int64_t kMultipleOfN = 16;
 
 class CusparseLtKernel final : public Kernel {
  public:
@@ -29,13 +29,20 @@ class CusparseLtKernel final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const ElementType type = storage_type(problem.precision);
-    if (problem.c_type != type)
+    const bool is_fp8 = is_scaled(problem.precision);
+    if (is_fp8 && problem.layout == Layout::row_major)
+      return Support::no("cuSPARSELt takes fp8 contiguous along K: needs column-major B and C");
+    if (!is_fp8 && problem.layout == Layout::col_major)
+      return Support::no("cuSPARSELt 0.8.0 loses the device in column-major 16 bits");
+    if (!is_fp8 && problem.c_type != type)
       return Support::no(fmt::format("cuSPARSELt does not write {} from {} inputs",
                                      to_string(problem.c_type), to_string(problem.precision)));
-    if (problem.m() % kMultipleOfA != 0 || problem.k() % kMultipleOfA != 0)
-      return Support::no(fmt::format("needs M and K divisible by {}", kMultipleOfA));
-    if (problem.n % kMultipleOfN != 0)
-      return Support::no(fmt::format("needs N divisible by {}", kMultipleOfN));
+    const auto value_bytes = static_cast<std::int64_t>(bytes_of(type));
+    if (problem.m() % (kMultipleOfA / value_bytes) != 0 ||
+        problem.k() % (kMultipleOfA / value_bytes) != 0)
+      return Support::no(fmt::format("needs M and K divisible by {}", kMultipleOfA / value_bytes));
+    if (problem.n % (kMultipleOfN / value_bytes) != 0)
+      return Support::no(fmt::format("needs N divisible by {}", kMultipleOfN / value_bytes));
     if (Support dense_copy = supports_dense(problem, device); !dense_copy.ok) return dense_copy;
     if (const auto row = first_row_beyond_two_of_four(*problem.a))
       return Support::no(
@@ -54,12 +61,13 @@ class CusparseLtKernel final : public Kernel {
   // The compressed A beside what needs most room: A as CSR and dense, or the B and C that the
   // search multiplies.
   static std::size_t device_bytes(const Problem& problem, std::size_t dense) {
-    const std::size_t element = bytes_of(problem.c_type);
+    const std::size_t element = bytes_of(storage_type(problem.precision));
     const std::size_t compressed = dense / 2 + dense / 8;  // values, and what says where they were
     const std::size_t csr = problem.a->row_ptr.size() * sizeof(std::int64_t) +
                             static_cast<std::size_t>(problem.nnz()) * (4 + element);
     const std::size_t b_and_c =
-        static_cast<std::size_t>((problem.m() + problem.k()) * problem.n) * element;
+        static_cast<std::size_t>(problem.m() * problem.n) * bytes_of(problem.c_type) +
+        static_cast<std::size_t>(problem.k() * problem.n) * element;
     return compressed + std::max(dense + csr, b_and_c);
   }
 
@@ -67,9 +75,9 @@ class CusparseLtKernel final : public Kernel {
       .name = "cusparselt",
       .summary = "cuSPARSELt on a matrix in 2:4, by the algorithm that its search finds fastest",
       .source = "cuSPARSELt",
-      .precisions = {Precision::fp16, Precision::bf16},
-      .c_types = {ElementType::f16, ElementType::bf16},
-      .layouts = {Layout::row_major},  // 0.8.0 loses the device in column-major
+      .precisions = {Precision::fp16, Precision::bf16, Precision::fp8_e4m3},
+      .c_types = {ElementType::f16, ElementType::bf16, ElementType::f32},
+      .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
       .baseline = true,
   };

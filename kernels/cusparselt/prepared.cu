@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "common/dense_copy.hpp"
 #include "common/device_handles.hpp"
@@ -17,7 +18,7 @@ namespace spmmbench {
 namespace {
 
 constexpr unsigned kAlignment = 16;  // bytes, of A, B and C
-constexpr float kOne = 1, kZero = 0;
+constexpr float kZero = 0;
 
 const CusparseLt& lt() {
   static const CusparseLt& library = []() -> const CusparseLt& {
@@ -72,11 +73,11 @@ class Matrix {
   cusparseLtMatDescriptor_t matrix_{};
 };
 
-struct Description {  // of C = A * B
-  Description(const cusparseLtHandle_t* handle, const Matrix& a, const Matrix& b, const Matrix& c) {
-    constexpr auto kAsIs = CUSPARSE_OPERATION_NON_TRANSPOSE;
-    SPMMBENCH_LT(MatmulDescriptorInit, handle, &value, kAsIs, kAsIs, a.get(), b.get(), c.get(),
-                 c.get(), CUSPARSE_COMPUTE_32F);
+struct Description {  // of C = A * B, or of A times the transpose of B
+  Description(const cusparseLtHandle_t* handle, const Matrix& a, const Matrix& b,
+              cusparseOperation_t of_b, const Matrix& c) {
+    SPMMBENCH_LT(MatmulDescriptorInit, handle, &value, CUSPARSE_OPERATION_NON_TRANSPOSE, of_b,
+                 a.get(), b.get(), c.get(), c.get(), CUSPARSE_COMPUTE_32F);
   }
   Description(const Description&) = delete;
   Description& operator=(const Description&) = delete;
@@ -121,7 +122,8 @@ struct StructuredA {
       : handle(handle_of(device)),
         view(make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision))),
         matrix(handle, view, Matrix::Kind::structured),
-        nnz(a.nnz()) {
+        nnz(a.nnz()),
+        scale(a.scale()) {
     const Buffer dense = upload_dense(a, view, device, stages);
     const auto timed = stages.scope("build");
     constexpr int kIsSparse = 1;  // of the two factors it is the left one that is sparse
@@ -148,12 +150,21 @@ struct StructuredA {
   DenseView view;
   Matrix matrix;
   std::int64_t nnz;
+  float scale;
   Buffer compressed;
 };
 
 // `ld` is 0 where it is not known when the plan is bound.
 DenseView with_ld(DenseView view, std::int64_t ld) {
   if (ld != 0) view.ld = ld;
+  return view;
+}
+
+// The transpose of a column-major matrix, as it lies.
+DenseView row_major_of(DenseView view) {
+  if (view.layout == Layout::row_major) return view;
+  std::swap(view.rows, view.cols);
+  view.layout = Layout::row_major;
   return view;
 }
 
@@ -165,9 +176,12 @@ class CusparseLtPlan final : public Plan {
         b_(with_ld(make_b_view(a.view.cols, shape.n, shape.layout, storage_type(precision)),
                    shape.ld_b)),
         c_(with_ld(make_dense_view(a.view.rows, shape.n, shape.layout, shape.c_type), shape.ld_c)),
-        matrix_b_(a.handle, b_, Matrix::Kind::dense),
+        matrix_b_(a.handle, row_major_of(b_), Matrix::Kind::dense),
         matrix_c_(a.handle, c_, Matrix::Kind::dense),
-        description_(a.handle, a.matrix, matrix_b_, matrix_c_),
+        description_(a.handle, a.matrix, matrix_b_,
+                     shape.layout == Layout::row_major ? CUSPARSE_OPERATION_NON_TRANSPOSE
+                                                       : CUSPARSE_OPERATION_TRANSPOSE,
+                     matrix_c_),
         algorithm_(a.handle, description_),
         product_(a.handle, description_, algorithm_) {
     const auto timed = stages.scope("tune");
@@ -182,7 +196,8 @@ class CusparseLtPlan final : public Plan {
       throw Error(fmt::format("cusparselt was bound to lines of {} elements in B and {} in C",
                               b_.ld, c_.ld));
     auto cuda_stream = static_cast<cudaStream_t>(stream.handle);
-    SPMMBENCH_LT(Matmul, a_.handle, &product_.value, &kOne, a_.compressed.data(), b.data, &kZero,
+    const float alpha = a_.scale * b.scale;
+    SPMMBENCH_LT(Matmul, a_.handle, &product_.value, &alpha, a_.compressed.data(), b.data, &kZero,
                  c.data, c.data, workspace_.data(), &cuda_stream, 1);
     SPMMBENCH_CUDA_LAUNCHED();
   }
@@ -210,7 +225,7 @@ class CusparseLtPlan final : public Plan {
     b.data = b_memory.data();
     device.fill_uniform(b, 1, precision);
     cudaStream_t stream = stream_of(device);
-    SPMMBENCH_LT(MatmulSearch, a_.handle, &product_.value, &kOne, a_.compressed.data(), b.data,
+    SPMMBENCH_LT(MatmulSearch, a_.handle, &product_.value, &a_.scale, a_.compressed.data(), b.data,
                  &kZero, c_memory.data(), c_memory.data(), nullptr, &stream, 1);
     device.synchronize();
   }

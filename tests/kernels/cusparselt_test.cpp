@@ -21,11 +21,11 @@ CsrMatrix two_of_four(std::int64_t rows, std::int64_t cols) {
 }
 
 Support ask(const CsrMatrix& a, std::int64_t n, ElementType c_type = ElementType::f16,
-            Layout layout = Layout::row_major) {
+            Layout layout = Layout::row_major, Precision precision = Precision::fp16) {
   Problem problem;
   problem.a = &a;
   problem.n = n;
-  problem.precision = Precision::fp16;
+  problem.precision = precision;
   problem.c_type = c_type;
   problem.layout = layout;
   DeviceInfo device;
@@ -41,11 +41,22 @@ TEST(CusparseLt, RefusesWhatTheLibraryDoesNotTake) {
   EXPECT_EQ(ask(two_of_four(16, 24), 8).reason, "needs M and K divisible by 16");
   EXPECT_EQ(ask(two_of_four(24, 16), 8).reason, "needs M and K divisible by 16");
   EXPECT_EQ(ask(two_of_four(16, 16), 12).reason, "needs N divisible by 8");
-  EXPECT_EQ(ask(two_of_four(16, 16), 8, ElementType::f32).reason, "does not write fp32");
+  EXPECT_EQ(ask(two_of_four(16, 16), 8, ElementType::f32).reason,
+            "cuSPARSELt does not write fp32 from fp16 inputs");
   EXPECT_EQ(ask(two_of_four(16, 16), 8, ElementType::bf16).reason,
             "cuSPARSELt does not write bf16 from fp16 inputs");
   EXPECT_EQ(ask(two_of_four(16, 16), 8, ElementType::f16, Layout::col_major).reason,
-            "needs row-major B and C");
+            "cuSPARSELt 0.8.0 loses the device in column-major 16 bits");
+}
+
+TEST(CusparseLt, RefusesWhatTheLibraryDoesNotTakeInFp8) {
+  const auto reason = [](std::int64_t k, std::int64_t n, Layout layout) {
+    return ask(two_of_four(32, k), n, ElementType::f32, layout, Precision::fp8_e4m3).reason;
+  };
+  EXPECT_EQ(reason(48, 16, Layout::col_major), "needs M and K divisible by 32");
+  EXPECT_EQ(reason(32, 8, Layout::col_major), "needs N divisible by 16");
+  EXPECT_EQ(reason(32, 16, Layout::row_major),
+            "cuSPARSELt takes fp8 contiguous along K: needs column-major B and C");
 }
 
 TEST(CusparseLt, RefusesAMatrixThatIsNotInTwoOfFour) {
