@@ -44,12 +44,12 @@ namespace {
 constexpr int kStages = 3;
 static_assert(RsImage::kTileColumns == window::kTileColumns);
 
-// CTAs per SM that the registers must allow. fp8 has as many sums as 16-bit rows of twice the
-// bytes.
+// CTAs per SM that the registers must allow.
 template <class Input, int kWindowRows, int kRowBytes>
 constexpr int min_ctas_per_sm() {
-  constexpr int kBytes = window::kInputBytes<Input> == 1 ? 2 * kRowBytes : kRowBytes;
-  return kWindowRows == 8 && kBytes == 128 ? 7 : kWindowRows == 16 && kBytes == 256 ? 3 : 4;
+  if (window::kInputBytes<Input> == 1)
+    return window::min_ctas_per_sm<Input, kWindowRows, kRowBytes>();
+  return kWindowRows == 8 && kRowBytes == 128 ? 7 : kWindowRows == 16 && kRowBytes == 256 ? 3 : 4;
 }
 
 template <class Tiles, class C, int kRowBytes>
@@ -283,10 +283,11 @@ class Rsh final : public Kernel {
     // Boxes of such windows, from which records are packed on the device.
     if (problem.on_device != nullptr)
       bytes += (problem.nnz() + problem.m()) * (4 + std::int64_t{RsTile::kBlockRows} * value_bytes);
-    // The order is found before anything else is there but A.
+    // The order is found before anything else is there but A. Of 16 bits or more, values have room
+    // for what that rounds up.
     if (kOrder(problem.options) == "search" && can_match(problem.m(), problem.k(), problem.nnz())) {
       const std::int64_t a_bytes =
-          problem.nnz() * (std::int64_t{sizeof(std::int32_t)} + value_bytes) +
+          problem.nnz() * (std::int64_t{sizeof(std::int32_t)} + std::max(value_bytes, 2)) +
           (problem.m() + 1) * std::int64_t{sizeof(std::int64_t)};
       bytes = std::max(bytes, a_bytes + match_bytes(problem.m(), problem.k(), problem.nnz()));
     }
