@@ -76,7 +76,7 @@ class CusparseLtKernel final : public Kernel {
       .summary = "cuSPARSELt on a matrix in 2:4, by the algorithm that its search finds fastest",
       .source = "cuSPARSELt",
       .precisions = {Precision::fp16, Precision::bf16, Precision::fp8_e4m3},
-      .c_types = {ElementType::f16, ElementType::bf16, ElementType::f32},
+      .c_types = {ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
       .baseline = true,
