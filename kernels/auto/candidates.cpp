@@ -26,13 +26,11 @@ std::function<bool(std::string_view spec)> takes(Layout layout) {
 
 double row_overlap_of(const CsrMatrix& a) { return std::min(row_overlap(a), kAllAlike); }
 
-double row_overlap_of(const SparseOperand& a, Device& device) {
-  if (!a.a.is_lazy()) return row_overlap_of(*a.a);
-  return std::min(row_overlap_on_device(*a.on_device, device), kAllAlike);
-}
-
 MatrixFeatures features_of(const SparseOperand& a, Device& device) {
-  return a.a.is_lazy() ? features_on_device(a, device) : features_of(*a.a);
+  if (!a.a.is_lazy()) return features_of(*a.a);
+  MatrixFeatures features = features_on_device(*a.on_device, device);
+  features.row_overlap = std::min(features.row_overlap, kAllAlike);
+  return features;
 }
 
 std::optional<Choice> supported(const Candidate& candidate, const SparseOperand& a,

@@ -27,8 +27,7 @@ std::function<bool(std::string_view spec)> takes(Layout layout);
 // The share of columns that neighbouring rows have in common (select/row_overlap.hpp), below 1:
 // a ranking reads 1 as not asked for.
 double row_overlap_of(const CsrMatrix& a);
-// Where A lies on the device alone it is looked at there.
-double row_overlap_of(const SparseOperand& a, Device& device);
+// Where A lies on the device alone it is looked at there, and their row_overlap is known, too.
 MatrixFeatures features_of(const SparseOperand& a, Device& device);
 
 // Empty if this program was built without the kernel, or if the kernel does not support the

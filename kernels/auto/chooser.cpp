@@ -28,15 +28,17 @@ Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& st
   const DeviceModel model = device_model(device_.info(), rates);
   const Ranking ranking = {features, shape, a_.precision, model, limits_.calls};
   Why why{.features = features, .ranked = {}, .calls = limits_.calls, .refusal = {}};
-  {
-    const auto timed = stages.scope("choose");
-    why.ranked = ranking.without_overlap(takes(shape.layout));
+  if (features.row_overlap == MatrixFeatures().row_overlap) {  // it was not looked at
+    {
+      const auto timed = stages.scope("choose");
+      why.ranked = ranking.without_overlap(takes(shape.layout));
+    }
+    if (!why.ranked.empty()) return why;
+    why.features.row_overlap = row_overlap_.get(stages, [this](StageTimer& cost) {
+      const auto timed = cost.scope("choose");
+      return row_overlap_of(*a_.a);
+    });
   }
-  if (!why.ranked.empty()) return why;
-  why.features.row_overlap = row_overlap_.get(stages, [this](StageTimer& cost) {
-    const auto timed = cost.scope("choose");
-    return row_overlap_of(a_, device_);
-  });
   const auto timed = stages.scope("choose");
   why.ranked = ranking.by_overlap(why.features.row_overlap);
   return why;

@@ -1,4 +1,9 @@
-// Counts on a matrix on the device, from which its features follow.
+// Counts on a matrix on the device, from which its features follow: three kernels, one after
+// another, and one copy to the host.
+//
+//   count_rows        windows at sampled nonzeros, the longest row, empty rows
+//   look_for_others   blocks of bands, groups of four, and rows that share columns of sampled ones
+//   compare_rows      how many more columns these share
 
 #include "auto/device_features.hpp"
 #include "common/device_arrays.hpp"
@@ -9,48 +14,160 @@
 #include <cmath>
 #include <vector>
 
+#include "core/row_lengths.hpp"
+#include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
+#include "select/full_blocks.hpp"
 #include "select/row_overlap.hpp"
-#include "window/device_survey.hpp"
-#include "window/row_at_nonzero.cuh"
+#include "window/device_window.cuh"
 
 namespace spmmbench {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 256;      // but for count_rows
+constexpr int kRowThreads = 1024;  // of count_rows
 constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
 
-__global__ void find_longest(DeviceCsr a, unsigned long long* longest) {
-  unsigned long long most = 0;
-  for (std::int64_t row = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; row < a.rows;
-       row += std::int64_t{gridDim.x} * blockDim.x)
-    most = max(most, static_cast<unsigned long long>(a.row_ptr[row + 1] - a.row_ptr[row]));
-  for (int lane = 16; lane > 0; lane /= 2)
-    most = max(most, __shfl_xor_sync(0xFFFFFFFF, most, lane));
-  if (threadIdx.x % 32 == 0) atomicMax(longest, most);
-}
+// Columns of sampled rows, for which other rows are sought.
+constexpr int kProbedRows = 16, kProbesOfRow = 2, kProbes = kProbedRows * kProbesOfRow;
+constexpr int kOthers = 2;  // rows that are compared for each probe
+constexpr int kSlotBits = 12;
+constexpr unsigned long long kNone = ~0ULL;
+constexpr int kEntryBits = 40;  // of the number of an entry, below those of its hash
 
-double longest_row_of(const DeviceCsr& a, Device& device) {
-  constexpr std::int64_t kMostCtas = 512;
-  const Buffer longest = device.allocate(sizeof(unsigned long long));
-  device.fill_bytes(longest.data(), 0, longest.bytes());
-  const auto ctas = std::min(kMostCtas, (a.rows + kThreads - 1) / kThreads);
-  find_longest<<<static_cast<unsigned>(ctas), kThreads, 0, stream_of(device)>>>(
-      a, longest.as<unsigned long long>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  return static_cast<double>(downloaded<unsigned long long>(longest, device)[0]);
-}
+constexpr int kGroupRows = kWcsrHeights[2];  // a group is a window of the largest height
+constexpr int kWindowsOfGroup = 7;           // four of 8 rows, two of 16, one of 32
+
+constexpr int kLongestCtas = 128;  // of those that look for the longest row
 
 struct BandCount {
   std::int64_t blocks, nnz;
 };
 
-// A CTA for the band of each sampled row: its blocks with a nonzero, marked in shared memory.
-__global__ void __launch_bounds__(kThreads) count_blocks(DeviceCsr a, int words, BandCount* out) {
+struct EmptyRows {
+  int empty, sampled;
+};
+
+struct Group {
+  std::int32_t distinct[kWindowsOfGroup], nnz;  // distinct columns of each window
+};
+
+struct Counts {
+  Group groups[kSampledRows];                              // that have the sampled nonzeros
+  std::int64_t rows[kSampledRows], lengths[kSampledRows];  // at the sampled nonzeros
+  std::int64_t longest[kLongestCtas];                      // of the rows of each CTA
+  EmptyRows empty_rows;
+  BandCount bands[kSampledRows];
+  int most_of_four[kSampledRows];
+  // Of the columns of a probe's row, those that a row that was found has, too; -1: none was found;
+  // -2: there is no probe.
+  float shares[kProbes * kOthers];
+  unsigned long long found[kProbes * kOthers];
+};
+
+// The row of one of rows_at_nonzeros (format/wcsr_estimate.hpp), by all threads of a CTA. In each
+// round they read a row pointer each: one that no cache has takes longer than all else.
+__device__ std::int64_t row_at_nonzero(const DeviceCsr& a, int sample) {
+  const auto entry =
+      static_cast<std::int64_t>((static_cast<double>(sample) + 0.5) /
+                                static_cast<double>(kSampledRows) * static_cast<double>(a.nnz));
+  std::int64_t low = 0, high = a.rows;  // row_ptr[low] <= entry < row_ptr[high]
+  while (high - low > 1) {
+    const std::int64_t step = (high - low + blockDim.x - 1) / blockDim.x;
+    const std::int64_t at = low + (std::int64_t{threadIdx.x} + 1) * step;
+    low += step * __syncthreads_count(at < high && a.row_ptr[at] <= entry);
+    high = min(low + step, high);
+  }
+  return low;
+}
+
+// Window `part` of the group of a row. By all threads of a CTA.
+__device__ void count_window(const DeviceCsr& matrix, std::int64_t row, int part, Group& out) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  __shared__ wcsr::Window window;
+  __shared__ wcsr::ScatteredColumns<kRowThreads> scattered;
+  const int height = part < 4 ? kGroupRows / 4 : part < 6 ? kGroupRows / 2 : kGroupRows;
+  const int index = part < 4 ? part : part < 6 ? part - 4 : 0;
+  const std::int64_t first_row = row / kGroupRows * kGroupRows + index * height;
+  if (first_row >= matrix.rows) {
+    if (threadIdx.x == 0) out.distinct[part] = 0;
+    return;
+  }
+  const wcsr::Csr a{matrix.row_ptr, matrix.col_idx, nullptr, matrix.rows, height};
+  wcsr::read_window(a, first_row, window);
+  const std::int32_t distinct = wcsr::count_distinct<kRowThreads>(a, window, shared, scattered);
+  if (threadIdx.x != 0) return;
+  out.distinct[part] = distinct;
+  if (height == kGroupRows) out.nnz = window.count();
+}
+
+// Of the sample of share_of_empty_rows, a thread for each row. By all threads of a CTA.
+static_assert(kSampledPlaces * kRowsOfPlace == kRowThreads);
+__device__ EmptyRows count_empty_rows(const DeviceCsr& a) {
+  const std::int64_t places = min(kSampledPlaces, (a.rows + kRowsOfPlace - 1) / kRowsOfPlace);
+  const std::int64_t place = threadIdx.x / kRowsOfPlace;
+  const std::int64_t row = max(kRowsOfPlace, a.rows / places) * place + threadIdx.x % kRowsOfPlace;
+  const bool sampled = place < places && row < a.rows;
+  const bool empty = sampled && a.row_ptr[row] == a.row_ptr[row + 1];
+  return {__syncthreads_count(empty), __syncthreads_count(sampled)};
+}
+
+__device__ std::int64_t longest_of_cta(const DeviceCsr& a, int cta) {
+  __shared__ int most;
+  if (threadIdx.x == 0) most = 0;
+  __syncthreads();
+  int own = 0;
+  for (std::int64_t row = std::int64_t{cta} * blockDim.x + threadIdx.x; row < a.rows;
+       row += std::int64_t{kLongestCtas} * blockDim.x)
+    own = max(own, static_cast<int>(a.row_ptr[row + 1] - a.row_ptr[row]));
+  own = __reduce_max_sync(0xFFFFFFFF, own);
+  if (threadIdx.x % 32 == 0) atomicMax(&most, own);
+  __syncthreads();
+  return most;
+}
+
+// A CTA for each window of each group, for each part of the rows, and for empty rows.
+constexpr int kWindowCtas = static_cast<int>(kSampledRows) * kWindowsOfGroup;
+__global__ void __launch_bounds__(kRowThreads) count_rows(DeviceCsr a, Counts* out) {
+  const int cta = static_cast<int>(blockIdx.x);
+  if (cta < kWindowCtas) {
+    const int sample = cta / kWindowsOfGroup, part = cta % kWindowsOfGroup;
+    const std::int64_t row = row_at_nonzero(a, sample);
+    count_window(a, row, part, out->groups[sample]);
+    if (part > 0 || threadIdx.x > 0) return;
+    out->rows[sample] = row;
+    out->lengths[sample] = a.row_ptr[row + 1] - a.row_ptr[row];
+  } else if (cta < kWindowCtas + kLongestCtas) {
+    const std::int64_t longest = longest_of_cta(a, cta - kWindowCtas);
+    if (threadIdx.x == 0) out->longest[cta - kWindowCtas] = longest;
+  } else {
+    const EmptyRows empty = count_empty_rows(a);
+    if (threadIdx.x == 0) out->empty_rows = empty;
+    if (threadIdx.x < kProbes * kOthers) out->found[threadIdx.x] = kNone;
+  }
+}
+
+// Whether the host may want the blocks of bands: by the estimate of gathered_32, and somewhat above
+// it, as sums may differ in their last bits. For all threads of a CTA.
+__device__ bool may_want_blocks(const Group* groups) {
+  constexpr double kSurely = 1.01;
+  __shared__ float shares[kSampledRows];
+  if (threadIdx.x < kSampledRows) {
+    const Group& group = groups[threadIdx.x];
+    shares[threadIdx.x] = static_cast<float>(group.distinct[kWindowsOfGroup - 1]) /
+                          static_cast<float>(max(group.nnz, 1));
+  }
+  __syncthreads();
+  float sum = 0;
+  for (int i = 0; i < kSampledRows; ++i) sum += shares[i];
+  return sum / kSampledRows <= kSurely * kMostGatheredOfBlocks;
+}
+
+// Blocks with a nonzero in the band of a row, marked in shared memory.
+__device__ BandCount count_blocks(const DeviceCsr& a, std::int64_t row, int words) {
   extern __shared__ unsigned seen[];
   __shared__ int blocks;
-  const std::int64_t first =
-      row_at_nonzero(a, static_cast<int>(blockIdx.x)) / kBandRows * kBandRows;
+  const std::int64_t first = row / kBandRows * kBandRows;
   const std::int64_t begin = a.row_ptr[first], end = a.row_ptr[min(first + kBandRows, a.rows)];
   for (int word = static_cast<int>(threadIdx.x); word < words; word += kThreads) seen[word] = 0;
   if (threadIdx.x == 0) blocks = 0;
@@ -65,25 +182,7 @@ __global__ void __launch_bounds__(kThreads) count_blocks(DeviceCsr a, int words,
     own += __popc(seen[word]);
   atomicAdd(&blocks, own);
   __syncthreads();
-  if (threadIdx.x == 0) out[blockIdx.x] = {blocks, end - begin};
-}
-
-// Where shared memory cannot mark all blocks of a band, they are as good as empty.
-void count_blocks_of(const DeviceCsr& a, Device& device, MatrixFeatures& out) {
-  constexpr std::int64_t kMostBytes = 48 << 10;
-  const std::int64_t words = a.cols / kBlockColumns / 32 + 1;
-  if (words * std::int64_t{sizeof(unsigned)} > kMostBytes) return;
-  const Buffer counts = device.allocate(kSampledRows * sizeof(BandCount));
-  count_blocks<<<kSampledRows, kThreads, words * sizeof(unsigned), stream_of(device)>>>(
-      a, static_cast<int>(words), counts.as<BandCount>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  double slots_per_nonzero = 0;
-  for (const BandCount& band : downloaded<BandCount>(counts, device)) {
-    out.band_blocks += static_cast<double>(band.blocks) / kSampledRows;
-    slots_per_nonzero += static_cast<double>(band.blocks * kBandRows * kBlockColumns) /
-                         static_cast<double>(band.nnz) / kSampledRows;
-  }
-  out.block_fill = std::min(1.0, 1 / slots_per_nonzero);
+  return {blocks, end - begin};
 }
 
 // Whether the bits of a floating-point number are those of 0 or -0.
@@ -96,34 +195,21 @@ __device__ bool is_zero(const void* values, std::size_t bytes, std::int64_t e) {
   }
 }
 
-// A CTA for the first entries of each sampled row: the most nonzeros in four neighbouring columns.
-__global__ void find_most_of_four(DeviceCsr a, std::size_t value_bytes, int* most) {
-  const std::int64_t row = row_at_nonzero(a, static_cast<int>(blockIdx.x));
-  const std::int64_t first = a.row_ptr[row], end = min(a.row_ptr[row + 1], first + blockDim.x);
+// Of the first entries of a row: the most nonzeros in four neighbouring columns.
+__device__ int most_of_four(const DeviceCsr& a, std::size_t value_bytes, std::int64_t row) {
+  constexpr int kMostEntries = 64;
+  __shared__ int most;
+  if (threadIdx.x == 0) most = 0;
+  __syncthreads();
+  const std::int64_t first = a.row_ptr[row], end = min(a.row_ptr[row + 1], first + kMostEntries);
   const std::int64_t own = first + threadIdx.x;
-  if (own >= end) return;
   int nonzeros = 0;
   for (std::int64_t e = own; e < end && a.col_idx[e] / 4 == a.col_idx[own] / 4; ++e)
     nonzeros += is_zero(a.values, value_bytes, e) ? 0 : 1;
-  atomicMax(most, nonzeros);
+  atomicMax(&most, nonzeros);
+  __syncthreads();
+  return most;
 }
-
-double most_of_four_of(const DeviceCsr& a, Device& device) {
-  constexpr int kMostEntries = 64;  // of a row
-  const Buffer most = device.allocate(sizeof(int));
-  device.fill_bytes(most.data(), 0, most.bytes());
-  find_most_of_four<<<kSampledRows, kMostEntries, 0, stream_of(device)>>>(a, bytes_of(a.value_type),
-                                                                          most.as<int>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  return std::max(1, downloaded<int>(most, device)[0]);
-}
-
-// Columns of sampled rows, for which other rows are sought.
-constexpr int kProbedRows = 16, kProbesOfRow = 2, kProbes = kProbedRows * kProbesOfRow;
-constexpr int kOthers = 2;  // rows that are compared for each probe
-constexpr int kSlotBits = 12;
-constexpr unsigned long long kNone = ~0ULL;
-constexpr int kEntryBits = 40;  // of the number of an entry, below those of its hash
 
 struct Probe {
   std::int32_t column;      // -1: none
@@ -135,36 +221,37 @@ __device__ unsigned hashed(std::uint64_t value, unsigned seed) {
   return static_cast<unsigned>((value ^ value >> 29) * 0xBF58476D1CE4E5B9ULL >> 32);
 }
 
-__device__ Probe probe_at(const DeviceCsr& a, int index) {
+// `rows`: at the sampled nonzeros.
+__device__ Probe probe_at(const DeviceCsr& a, const std::int64_t* rows, int index) {
   constexpr int kEvery = kSampledRows / kProbedRows;
   const int sample = index / kProbesOfRow * kEvery + kEvery / 2;
-  const std::int64_t row = row_at_nonzero(a, sample);
+  const std::int64_t row = rows[sample];
   const std::int64_t begin = a.row_ptr[row], end = a.row_ptr[row + 1];
-  const bool again = sample >= kEvery && row_at_nonzero(a, sample - kEvery) == row;
+  const bool again = sample >= kEvery && rows[sample - kEvery] == row;
   if (end - begin < 2 || again) return {-1, begin, end};
   const std::int64_t place = (2 * (index % kProbesOfRow) + 1) * (end - begin) / (2 * kProbesOfRow);
   return {a.col_idx[begin + place], begin, end};
 }
 
 // For each probe the entries in other rows with the least of two hashes: so which are found does
-// not depend on the order of the threads. One of `every` chunks of entries is read.
-__global__ void __launch_bounds__(kThreads)
-    find_others(DeviceCsr a, std::int64_t every, unsigned long long* found) {
+// not depend on the order of the threads. Of the chunks of entries that begin at `first` and lie
+// `step` apart.
+__device__ void find_others(const DeviceCsr& a, const std::int64_t* rows, std::int64_t first,
+                            std::int64_t step, unsigned long long* found) {
   __shared__ Probe probes[kProbes];
   __shared__ std::int8_t slots[1 << kSlotBits];
   const auto slot_of = [](std::int32_t column) {
     return hashed(static_cast<unsigned>(column), 0) >> (32 - kSlotBits);
   };
   for (int i = static_cast<int>(threadIdx.x); i < 1 << kSlotBits; i += kThreads) slots[i] = -1;
-  if (threadIdx.x < kProbes) probes[threadIdx.x] = probe_at(a, static_cast<int>(threadIdx.x));
+  if (threadIdx.x < kProbes) probes[threadIdx.x] = probe_at(a, rows, static_cast<int>(threadIdx.x));
   __syncthreads();
   if (threadIdx.x == 0)
     for (int i = 0; i < kProbes; ++i)
       if (probes[i].column >= 0 && slots[slot_of(probes[i].column)] < 0)
         slots[slot_of(probes[i].column)] = static_cast<std::int8_t>(i);
   __syncthreads();
-  for (std::int64_t chunk = std::int64_t{blockIdx.x} * every; chunk * kThreads < a.nnz;
-       chunk += std::int64_t{gridDim.x} * every) {
+  for (std::int64_t chunk = first; chunk * kThreads < a.nnz; chunk += step) {
     const std::int64_t e = chunk * kThreads + threadIdx.x;
     if (e >= a.nnz) break;
     const std::int32_t column = a.col_idx[e];
@@ -181,6 +268,30 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// What look_for_others has to look at, as the host knows it.
+struct Wanted {
+  int words;                // of the marks of blocks; 0: they are not counted
+  std::size_t value_bytes;  // of values of which groups of four are counted; 0: none
+  std::int64_t every;       // one of so many chunks of entries is read for other rows
+};
+
+// A CTA for each sampled row, then those that look for other rows.
+__global__ void __launch_bounds__(kThreads)
+    look_for_others(DeviceCsr a, Wanted wanted, Counts* counts) {
+  if (blockIdx.x >= kSampledRows) {
+    const std::int64_t cta = blockIdx.x - kSampledRows, ctas = gridDim.x - kSampledRows;
+    return find_others(a, counts->rows, cta * wanted.every, ctas * wanted.every, counts->found);
+  }
+  const std::int64_t row = counts->rows[blockIdx.x];
+  if (wanted.words > 0 && may_want_blocks(counts->groups)) {
+    const BandCount band = count_blocks(a, row, wanted.words);
+    if (threadIdx.x == 0) counts->bands[blockIdx.x] = band;
+  }
+  if (wanted.value_bytes == 0) return;
+  const int most = most_of_four(a, wanted.value_bytes, row);
+  if (threadIdx.x == 0) counts->most_of_four[blockIdx.x] = most;
+}
+
 __device__ bool has_column(const DeviceCsr& a, std::int64_t begin, std::int64_t end,
                            std::int32_t column) {
   while (begin < end) {
@@ -192,83 +303,130 @@ __device__ bool has_column(const DeviceCsr& a, std::int64_t begin, std::int64_t 
   return false;
 }
 
-// A thread for each row that was found: the share of the other columns of the probe's row that it
-// has too; -1 where none was found, -2 where there is no probe.
-__global__ void compare_rows(DeviceCsr a, const unsigned long long* found, float* shares) {
-  constexpr std::int64_t kMostCompared = 24;
-  const int index = static_cast<int>(threadIdx.x);
-  const Probe probe = probe_at(a, index / kOthers);
-  shares[index] = probe.column < 0 ? -2.0F : -1.0F;
-  if (probe.column < 0 || found[index] == kNone) return;
-  const auto entry = static_cast<std::int64_t>(found[index] & ((1ULL << kEntryBits) - 1));
+// The row of an entry, by the lanes of a warp.
+__device__ std::int64_t row_by_warp(const DeviceCsr& a, std::int64_t entry) {
+  const std::int64_t next = std::int64_t{threadIdx.x % 32} + 1;
   std::int64_t low = 0, high = a.rows;  // row_ptr[low] <= entry < row_ptr[high]
   while (high - low > 1) {
-    const std::int64_t middle = (low + high) / 2;
-    (a.row_ptr[middle] <= entry ? low : high) = middle;
+    const std::int64_t step = (high - low + 31) / 32, at = low + next * step;
+    low += step * __popc(__ballot_sync(0xFFFFFFFF, at < high && a.row_ptr[at] <= entry));
+    high = min(low + step, high);
   }
-  const std::int64_t length = probe.end - probe.begin, count = min(kMostCompared, length);
-  int compared = 0, shared = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int32_t column = a.col_idx[probe.begin + (2 * i + 1) * length / (2 * count)];
-    if (column == probe.column) continue;
-    ++compared;
-    shared += has_column(a, a.row_ptr[low], a.row_ptr[low + 1], column) ? 1 : 0;
-  }
-  shares[index] = compared == 0 ? 0.0F : static_cast<float>(shared) / static_cast<float>(compared);
+  return low;
 }
 
-}  // namespace
+// A warp for each row that was found, and a lane for each column of the probe's row.
+__global__ void compare_rows(DeviceCsr a, Counts* counts) {
+  constexpr std::int64_t kMostCompared = 24;
+  const int index = static_cast<int>(blockIdx.x), lane = static_cast<int>(threadIdx.x);
+  const Probe probe = probe_at(a, counts->rows, index / kOthers);
+  const unsigned long long found = counts->found[index];
+  if (probe.column < 0 || found == kNone) {
+    if (lane == 0) counts->shares[index] = probe.column < 0 ? -2.0F : -1.0F;
+    return;
+  }
+  const std::int64_t row =
+      row_by_warp(a, static_cast<std::int64_t>(found & ((1ULL << kEntryBits) - 1)));
+  const std::int64_t length = probe.end - probe.begin, count = min(kMostCompared, length);
+  bool compared = false, shared = false;
+  if (lane < count) {
+    const std::int32_t column = a.col_idx[probe.begin + (2 * lane + 1) * length / (2 * count)];
+    compared = column != probe.column;
+    shared = compared && has_column(a, a.row_ptr[row], a.row_ptr[row + 1], column);
+  }
+  const int all = __popc(__ballot_sync(0xFFFFFFFF, compared));
+  const int same = __popc(__ballot_sync(0xFFFFFFFF, shared));
+  if (lane == 0)
+    counts->shares[index] = all == 0 ? 0.0F : static_cast<float>(same) / static_cast<float>(all);
+}
 
-MatrixFeatures features_on_device(const SparseOperand& operand, Device& device) {
-  const DeviceCsr& a = *operand.on_device;
-  MatrixFeatures out;
-  out.rows = static_cast<double>(a.rows);
-  out.cols = static_cast<double>(a.cols);
-  out.nnz = static_cast<double>(a.nnz);
-  if (a.nnz == 0) return out;
-  SparseOperand unknown = operand;
-  unknown.features = nullptr;
-  ResidentOrders orders(nullptr, device);
-  DeviceSurvey survey(unknown, orders, device);
-  StageTimer of_caller;
-  out.mean_row = out.nnz / out.rows;
-  out.cv_row = survey.length_variation();
-  out.max_row = longest_row_of(a, device);
-  out.empty_rows = share_of_empty_rows(a, device);
-  set_windows(survey.order("natural", of_caller).estimate, out);
-  if (may_fill_blocks(out)) count_blocks_of(a, device, out);
-  else take_all_blocks(out);
-  out.most_of_four = out.mean_row >= kLeastOfTwoFour * out.cols ? most_of_four_of(a, device) : 4;
+// Where shared memory cannot mark all blocks of a band, they are as good as empty.
+int words_of_blocks(const DeviceCsr& a) {
+  constexpr std::int64_t kMostBytes = 40 << 10;  // beside what find_others has
+  const std::int64_t words = a.cols / kBlockColumns / 32 + 1;
+  return words * std::int64_t{sizeof(unsigned)} > kMostBytes ? 0 : static_cast<int>(words);
+}
+
+Counts counts_of(const DeviceCsr& a, bool may_be_two_four, Device& device) {
+  constexpr std::int64_t kMostRead = 1 << 24, kMostCtas = 1024;
+  const Buffer counts = device.allocate(sizeof(Counts));
+  auto* const out = counts.as<Counts>();
+  const std::int64_t columns = std::min<std::int64_t>(a.cols, wcsr::kSlab<kRowThreads>);
+  count_rows<<<kWindowCtas + kLongestCtas + 1, kRowThreads,
+               (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup, stream_of(device)>>>(a, out);
+  SPMMBENCH_CUDA_LAUNCHED();
+  const Wanted wanted{words_of_blocks(a), may_be_two_four ? bytes_of(a.value_type) : 0,
+                      (a.nnz + kMostRead - 1) / kMostRead};
+  const std::int64_t read = kThreads * wanted.every;  // by a CTA at a time
+  const std::int64_t ctas = kSampledRows + std::min((a.nnz + read - 1) / read, kMostCtas);
+  look_for_others<<<static_cast<unsigned>(ctas), kThreads, wanted.words * sizeof(unsigned),
+                    stream_of(device)>>>(a, wanted, out);
+  SPMMBENCH_CUDA_LAUNCHED();
+  compare_rows<<<kProbes * kOthers, 32, 0, stream_of(device)>>>(a, out);
+  SPMMBENCH_CUDA_LAUNCHED();
+  return downloaded<Counts>(counts, device)[0];
+}
+
+// Groups were drawn in proportion to their nonzeros, so each counts the same.
+WcsrEstimate windows_of(const Group* groups) {
+  constexpr double kTile = WcsrShape{}.tile_columns;
+  WcsrEstimate out;
+  for (int sample = 0; sample < kSampledRows; ++sample)
+    for (int part = 0; part < kWindowsOfGroup; ++part) {
+      const int height = part < 4 ? 0 : part < 6 ? 1 : 2;
+      const double distinct = groups[sample].distinct[part];
+      const double all = static_cast<double>(groups[sample].nnz) * kSampledRows;
+      out.gathered_share[height] += distinct / all;
+      out.stored_share[height] += std::ceil(distinct / kTile) * kTile / all;
+    }
   return out;
 }
 
-double row_overlap_on_device(const DeviceCsr& a, Device& device) {
-  constexpr std::int64_t kMostRead = 1 << 24, kMostCtas = 1024;
-  if (a.nnz == 0) return kUnknownRowOverlap;
-  const Buffer found = device.allocate(kProbes * kOthers * sizeof(unsigned long long));
-  const Buffer compared = device.allocate(kProbes * kOthers * sizeof(float));
-  device.fill_bytes(found.data(), 0xFF, found.bytes());  // kNone
-  const std::int64_t every = (a.nnz + kMostRead - 1) / kMostRead;
-  const std::int64_t chunks = (a.nnz + kThreads * every - 1) / (kThreads * every);
-  find_others<<<static_cast<unsigned>(std::min(chunks, kMostCtas)), kThreads, 0,
-                stream_of(device)>>>(a, every, found.as<unsigned long long>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  compare_rows<<<1, kProbes * kOthers, 0, stream_of(device)>>>(a, found.as<unsigned long long>(),
-                                                               compared.as<float>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  const std::vector<float> shares = downloaded<float>(compared, device);
+void set_blocks(const BandCount* bands, MatrixFeatures& out) {
+  double slots_per_nonzero = 0;
+  for (int i = 0; i < kSampledRows; ++i) {
+    out.band_blocks += static_cast<double>(bands[i].blocks) / kSampledRows;
+    slots_per_nonzero += static_cast<double>(bands[i].blocks * kBandRows * kBlockColumns) /
+                         static_cast<double>(bands[i].nnz) / kSampledRows;
+  }
+  out.block_fill = std::min(1.0, 1 / slots_per_nonzero);
+}
+
+double overlap_of(const float* shares) {
   constexpr int kOfRow = kProbesOfRow * kOthers;
   double sum = 0;
   int asked = 0, rows = 0;  // that have a probe; for which another row was found
   for (int row = 0; row < kProbedRows; ++row) {
-    const float most =
-        *std::max_element(shares.begin() + row * kOfRow, shares.begin() + (row + 1) * kOfRow);
+    const float most = *std::max_element(shares + row * kOfRow, shares + (row + 1) * kOfRow);
     asked += most > -2 ? 1 : 0;
     rows += most >= 0 ? 1 : 0;
     sum += std::max(most, 0.0F);
   }
   const int least = std::max(1, std::min(kProbedRows / 8, asked));
   return rows < least ? kUnknownRowOverlap : sum / rows;
+}
+
+}  // namespace
+
+MatrixFeatures features_on_device(const DeviceCsr& a, Device& device) {
+  MatrixFeatures out;
+  out.rows = static_cast<double>(a.rows);
+  out.cols = static_cast<double>(a.cols);
+  out.nnz = static_cast<double>(a.nnz);
+  out.row_overlap = kUnknownRowOverlap;
+  if (a.nnz == 0) return out;
+  out.mean_row = out.nnz / out.rows;
+  const bool may_be_two_four = out.mean_row >= kLeastOfTwoFour * out.cols;
+  const Counts counts = counts_of(a, may_be_two_four, device);
+  out.cv_row = row_length_variation(counts.lengths, a.rows, a.nnz);
+  out.max_row = static_cast<double>(std::ranges::max(counts.longest));
+  out.empty_rows = static_cast<double>(counts.empty_rows.empty) / counts.empty_rows.sampled;
+  set_windows(windows_of(counts.groups), out);
+  if (!may_fill_blocks(out)) take_all_blocks(out);
+  else if (words_of_blocks(a) > 0) set_blocks(counts.bands, out);
+  out.most_of_four = may_be_two_four ? std::max(1, std::ranges::max(counts.most_of_four)) : 4;
+  out.row_overlap = overlap_of(counts.shares);
+  return out;
 }
 
 }  // namespace spmmbench

@@ -5,13 +5,12 @@
 
 #include "select/features.hpp"
 #include "spmmbench/device.hpp"
-#include "spmmbench/problem.hpp"
+#include "spmmbench/device_csr.hpp"
 
 namespace spmmbench {
 
-// Of a.on_device, as features_of.
-MatrixFeatures features_on_device(const SparseOperand& a, Device& device);
-// As row_overlap. Reads at most 2^24 columns.
-double row_overlap_on_device(const DeviceCsr& a, Device& device);
+// As features_of, and row_overlap, for which at most 2^24 columns are read. Waits for the device
+// once.
+MatrixFeatures features_on_device(const DeviceCsr& a, Device& device);
 
 }  // namespace spmmbench

@@ -5,10 +5,8 @@
 
 namespace spmmbench {
 
-MatrixFeatures features_on_device(const SparseOperand&, Device&) {
+MatrixFeatures features_on_device(const DeviceCsr&, Device&) {
   throw Unsupported("built without CUDA");
 }
-
-double row_overlap_on_device(const DeviceCsr&, Device&) { throw Unsupported("built without CUDA"); }
 
 }  // namespace spmmbench

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <type_traits>
 #include <vector>
 
@@ -149,12 +151,14 @@ class CudaDevice final : public Device, public BatchTimer {
     SPMMBENCH_CUDA(cudaEventCreate(&stop_));
     SPMMBENCH_CUDA(cudaHostAlloc(&released_, sizeof *released_, cudaHostAllocMapped));
     *released_ = 0;
+    SPMMBENCH_CUDA(cudaHostAlloc(&staging_, kStagedBytes, cudaHostAllocDefault));
     SPMMBENCH_CUDA_NOEXCEPT(cudaDeviceGetLimit(&reserved_cache_, cudaLimitPersistingL2CacheSize));
     const ToldToHost made_before_the_first_build(*this);
   }
 
   ~CudaDevice() override {
     for (cudaEvent_t event : between_batches_) SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(event));
+    SPMMBENCH_CUDA_NOEXCEPT(cudaFreeHost(staging_));
     SPMMBENCH_CUDA_NOEXCEPT(cudaFreeHost(released_));
     SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(stop_));
     SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(start_));
@@ -188,8 +192,15 @@ class CudaDevice final : public Device, public BatchTimer {
     synchronize();
   }
   void download(void* host_dst, const void* device_src, std::size_t bytes) override {
-    copy(host_dst, device_src, bytes, cudaMemcpyDeviceToHost);
-    synchronize();
+    if (bytes <= kStagedBytes) {
+      const std::scoped_lock lock(staging_mutex_);
+      copy(staging_, device_src, bytes, cudaMemcpyDeviceToHost);
+      synchronize();
+      std::memcpy(host_dst, staging_, bytes);
+    } else {
+      copy(host_dst, device_src, bytes, cudaMemcpyDeviceToHost);
+      synchronize();
+    }
     bytes_to_host_ += bytes;
   }
   std::uint64_t bytes_to_host() const override { return bytes_to_host_; }
@@ -362,6 +373,7 @@ class CudaDevice final : public Device, public BatchTimer {
     return us;
   }
 
+  static constexpr std::size_t kStagedBytes = 64 << 10;      // of counts, which are a few kilobytes
   static constexpr std::int64_t kMaxHoldCycles = 1'000'000;  // about half a millisecond
 
   // Time between events around what `enqueue` puts on the stream, which is `launches` kernels or
@@ -408,6 +420,8 @@ class CudaDevice final : public Device, public BatchTimer {
   std::vector<cudaEvent_t> between_batches_;
   std::int64_t* released_ = nullptr;  // the last ticket whose launches are all enqueued; the host's
   std::int64_t ticket_ = 0;
+  void* staging_ = nullptr;  // pinned, so that the driver makes no second copy of what is small
+  std::mutex staging_mutex_;
   Buffer flush_buffer_;
   std::size_t reserved_cache_ = 0;  // for lines that persist, as the driver has it
   std::uint64_t bytes_to_host_ = 0;

@@ -8,6 +8,7 @@
 #include "core/row_lengths.hpp"
 #include "core/two_of_four.hpp"
 #include "format/wcsr_estimate.hpp"
+#include "select/full_blocks.hpp"
 
 namespace spmmbench {
 namespace {
@@ -159,13 +160,7 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
   return out;
 }
 
-// A column of a window of 32 rows has 1 / gathered_32 nonzeros on average, so blocks, which also
-// have columns without any, are no fuller than 1 / (32 gathered_32). Blocks that turn out to be
-// worth multiplying are about half as full.
-bool may_fill_blocks(const MatrixFeatures& f) {
-  constexpr double kLeastOfColumns = 0.072;  // docs/decisions/selection-model.md
-  return 1 / (32 * f.gathered_32) >= kLeastOfColumns;
-}
+bool may_fill_blocks(const MatrixFeatures& f) { return f.gathered_32 <= kMostGatheredOfBlocks; }
 
 // As if every block had nonzeros.
 void take_all_blocks(MatrixFeatures& f) {

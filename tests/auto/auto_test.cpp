@@ -37,10 +37,7 @@ double cuda_time_beside_us(const std::function<void()>&, int, const std::functio
                            Device&) {
   throw DeviceError("no GPU", false);
 }
-MatrixFeatures features_on_device(const SparseOperand&, Device&) {
-  throw DeviceError("no GPU", false);
-}
-double row_overlap_on_device(const DeviceCsr&, Device&) { throw DeviceError("no GPU", false); }
+MatrixFeatures features_on_device(const DeviceCsr&, Device&) { throw DeviceError("no GPU", false); }
 void cuda_scale_add(const DenseView&, const DenseView&, const Scalars&, Stream) {}
 #endif
 

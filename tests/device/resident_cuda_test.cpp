@@ -267,16 +267,12 @@ TEST(ResidentA, HasTheRowsOfTheHostByLengthAndWithoutEmptyOnes) {
 
 TEST(ResidentA, HasAboutTheFeaturesThatTheHostFinds) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  NoHostMatrix none;
   for (const NamedShape& shape : shapes_of(Precision::fp16)) {
     SCOPED_TRACE(shape.name);
     const CsrMatrix& matrix = shape.matrix;
     const CsrOnDevice resident(matrix, Precision::fp16, device);
-    SparseOperand a;
-    a.a = HostCsr(&none);
-    a.precision = Precision::fp16;
-    a.on_device = &resident.view();
-    const MatrixFeatures host = features_of(matrix), got = features_on_device(a, device);
+    const MatrixFeatures host = features_of(matrix);
+    const MatrixFeatures got = features_on_device(resident.view(), device);
     EXPECT_EQ(got.nnz, host.nnz);
     if (matrix.nnz() == 0) continue;
     EXPECT_DOUBLE_EQ(got.cv_row, host.cv_row);
@@ -284,9 +280,11 @@ TEST(ResidentA, HasAboutTheFeaturesThatTheHostFinds) {
     EXPECT_DOUBLE_EQ(got.empty_rows, host.empty_rows);
     EXPECT_NEAR(got.gathered_32, host.gathered_32, 0.15);
     EXPECT_EQ(got.most_of_four <= kMostOfTwoFour, host.most_of_four <= kMostOfTwoFour);
-    const double overlap = row_overlap_on_device(resident.view(), device);
-    EXPECT_TRUE(overlap >= 0 && overlap <= 1) << overlap;
-    EXPECT_EQ(row_overlap_on_device(resident.view(), device), overlap) << "it depends on threads";
+    EXPECT_EQ(got.block_fill > 0, host.block_fill > 0);
+    EXPECT_NEAR(got.block_fill, host.block_fill, 0.1);
+    EXPECT_TRUE(got.row_overlap >= 0 && got.row_overlap <= 1) << got.row_overlap;
+    EXPECT_EQ(features_on_device(resident.view(), device).row_overlap, got.row_overlap)
+        << "it depends on threads";
   }
 }
 
