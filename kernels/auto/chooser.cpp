@@ -58,14 +58,26 @@ std::pair<Choice, std::vector<Candidate>> Chooser::worth_running(Why& why, const
   return {std::move(best->first), std::move(candidates)};
 }
 
+// Without a trial where none is worth it, but for a best prediction that cannot be prepared.
+BoundPlan Chooser::fastest(const std::vector<Candidate>& candidates, const Choice& best,
+                           const Shape& shape, StageTimer& stages, Pick& pick) {
+  if (limits_.most < 2 || candidates.size() == 1) return prepared_.bind(best, shape, stages);
+  if (!any_may_win(candidates, limits_.calls, shape.n)) {
+    try {
+      return prepared_.bind(best, shape, stages);
+    } catch (const Unsupported&) {
+    } catch (const OutOfMemory&) {
+    }
+  }
+  return trials_.fastest(candidates, best, shape, stages, pick);
+}
+
 Chosen Chooser::choose(const Shape& shape, StageTimer& stages) {
   Chosen out;
   out.why = ranked(shape, rates_of(device_), stages);
   const auto [best, candidates] = worth_running(*out.why, shape, stages);
   out.pick.kernel = best.spec.to_string();
-  out.bound = limits_.most < 2 || candidates.size() == 1
-                  ? prepared_.bind(best, shape, stages)
-                  : trials_.fastest(candidates, best, shape, stages, out.pick);
+  out.bound = fastest(candidates, best, shape, stages, out.pick);
   prepared_.keep(out.pick.kernel);
   prepared_.free_unused();
   return out;

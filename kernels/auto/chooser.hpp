@@ -49,6 +49,9 @@ class Chooser {
   std::pair<Choice, std::vector<Candidate>> worth_running(Why& why, const Shape& shape,
                                                           StageTimer& stages);
 
+  BoundPlan fastest(const std::vector<Candidate>& candidates, const Choice& best,
+                    const Shape& shape, StageTimer& stages, Pick& pick);
+
   SharedOrders orders_;  // of all candidates
   SparseOperand a_;
   Device& device_;

@@ -134,7 +134,8 @@ void StartingPlan::take(const Settling::Step& step) {
     std::optional<double> us;
     if (step.measure) {
       if (!times_) times_.emplace(chooser_.a(), shape_, device);
-      us = times_->of(other.plan ? *other.plan : *bound_.plan, candidate.estimate.us, leader_us_);
+      us = times_->of(other.plan ? *other.plan : *bound_.plan,
+                      leader_us_ > 0 ? leader_us_ : candidate.estimate.us);
       pick_.measured_us.emplace_back(Spec::parse(candidate.spec).to_string(), *us);
     }
     if (!settling_->took(step, spent_us(), us)) return;

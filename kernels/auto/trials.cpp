@@ -23,13 +23,17 @@ Trial trial_of(const Candidate& candidate) {
 }
 
 // Whether a kernel with order=search has left nothing to its own order: it found no better one, or
-// one in which far fewer rows of B are gathered (docs/decisions/selection-trials.md).
-bool outdoes_own_order(const PlanReport& report, const Spec& spec, const SparseOperand& a) {
-  constexpr double kFarFewer = 0.9;
+// one in which far fewer rows of B are gathered, also of all nonzeros. Where windows share most of
+// their columns, natural order may be faster though it gathers more
+// (docs/decisions/selection-trials.md).
+bool outdoes_own_order(const Plan& plan, const Spec& spec, const SparseOperand& a) {
+  constexpr double kFarFewer = 0.9, kOfNonzeros = 0.05;
   constexpr const char* kGathered = "gathered_rows_of_b";
   constexpr std::int64_t kLeastNonzeros = 100'000;  // of fewer, gathers take a small part
+  if (spec.options.get("order", "") != "search") return false;
+  const PlanReport report = plan.report();
   const auto order = report.params.find("order");
-  if (spec.options.get("order", "") != "search" || order == report.params.end()) return false;
+  if (order == report.params.end()) return false;
   if (order->second == "natural") return true;
   const auto window = report.params.find("window");
   if (a.features == nullptr || a.nnz() < kLeastNonzeros || window == report.params.end() ||
@@ -39,7 +43,8 @@ bool outdoes_own_order(const PlanReport& report, const Spec& spec, const SparseO
   const double share = window->second == "8"    ? own.gathered_8
                        : window->second == "16" ? own.gathered_16
                                                 : own.gathered_32;
-  return report.format->extra.at(kGathered) < kFarFewer * share * static_cast<double>(a.nnz());
+  const double gathered = report.format->extra.at(kGathered) / static_cast<double>(a.nnz());
+  return gathered < kFarFewer * share && gathered < share - kOfNonzeros;
 }
 
 // The times of one trial. `all` gets them at its end, also where it fails.
@@ -83,37 +88,34 @@ TrialTimes::TrialTimes(const SparseOperand& a, const Shape& shape, Device& devic
       c_(make_dense_view(a.m(), shape.n, shape.layout, shape.c_type)),
       b_memory_(device.allocate(b_.bytes())),
       c_memory_(device.allocate(c_.bytes())) {
-  constexpr std::uint64_t kSeed = 1;
+  // Finite and above 0 in every type. Random values take longer to write than a sample.
+  constexpr unsigned char kByte = 0x3C;
   b_.data = b_memory_.data();
   c_.data = c_memory_.data();
-  device.fill_uniform(b_, kSeed, a.precision);
+  device.fill_bytes(b_.data, kByte, b_.bytes());
 }
 
-// As a run measures it when it is hot, but in a few short samples. The cache is flushed because
-// some kernels read A faster right after it was copied to the device (docs/kernels/auto.md). How
-// many launches make a sample follows from the estimate, so that the host need not wait for one.
-double TrialTimes::of(Plan& plan, double expected_us, double leader_us) {
-  constexpr double kSampleUs = 40;   // launches are batched until a sample lasts this long
+// As a run measures it when it is hot, but in a few short samples, for which the host waits once.
+// The cache is flushed because some kernels read A faster right after it was copied to the device
+// (docs/kernels/auto.md). How many launches make a sample follows from `about_us`. As all trials
+// are given that of the leader, what a sample takes beside its launches is the same for all.
+double TrialTimes::of(Plan& plan, double about_us) {
+  constexpr double kSampleUs = 30;   // launches are batched until a sample lasts this long
   constexpr int kMostLaunches = 16;  // of a batch
   // Shorter ones follow one another as a graph launches them. An estimate may be that much too
   // long.
   constexpr double kRecordedUs = 10 * kMayTakeLess;
-  constexpr int kFewSamples = 2;
-  constexpr double kAgree = 1.01;         // samples that differ by less are enough
-  constexpr double kClearlyLonger = 1.1;  // than the leader, with so few samples
+  constexpr int kSamples = 3;
+  constexpr double kLongUs = 200;  // such products differ by less than 1 % between samples
   StageTimer within;
   plan.inspect_b(b_, within);
   const auto launch = [&] { plan.launch(b_, c_, device_.stream()); };
   device_.flush_cache();
   launch();
   const int batch = static_cast<int>(
-      std::clamp(std::ceil(kSampleUs / std::max(expected_us, 1.0)), 1.0, double{kMostLaunches}));
-  const TimesOfBatches times = times_of(device_, launch, batch, expected_us < kRecordedUs);
-  const std::vector<double> samples = times(kFewSamples);
-  const auto [least, most] = std::ranges::minmax(samples);
-  const bool is_far = leader_us > 0 && least > kClearlyLonger * leader_us * batch;
-  if (is_far || most < kAgree * least) return least / batch;
-  return std::min(least, times(1)[0]) / batch;
+      std::clamp(std::ceil(kSampleUs / std::max(about_us, 1.0)), 1.0, double{kMostLaunches}));
+  const TimesOfBatches times = times_of(device_, launch, batch, about_us < kRecordedUs);
+  return std::ranges::min(times(about_us < kLongUs ? kSamples : kSamples - 1)) / batch;
 }
 
 BoundPlan Trials::fastest(const std::vector<Candidate>& candidates, const Choice& best,
@@ -161,9 +163,8 @@ BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const Cache
     const double prepare_ms = within.total_ms();
     const auto timed = within.scope("measure");
     if (!times) times.emplace(a_, shape, device_);
-    const double us = times->of(*bound.plan, candidates[i].estimate.us, leader_us);
-    if (outdoes_own_order(bound.plan->report(), choice->spec, a_))
-      outdone.insert(choice->spec.name);
+    const double us = times->of(*bound.plan, leader_us > 0 ? leader_us : candidates[i].estimate.us);
+    if (outdoes_own_order(*bound.plan, choice->spec, a_)) outdone.insert(choice->spec.name);
     const double cost = cost_us(us, prepare_ms, limits_.calls);
     if (cost < least) {
       least = cost;

@@ -52,9 +52,8 @@ class TrialTimes {
  public:
   TrialTimes(const SparseOperand& a, const Shape& shape, Device& device);
 
-  // The microseconds of a launch. One that clearly takes longer than `leader_us` is not measured as
-  // often as others; 0: no other was measured.
-  double of(Plan& plan, double expected_us, double leader_us);
+  // The microseconds of a launch. `about_us`: of the fastest that was measured, or an estimate.
+  double of(Plan& plan, double about_us);
 
  private:
   Device& device_;

@@ -37,7 +37,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "dense_cluster",
                                      {"dense_a", "us", amounts::dense_a},
                                      {"dense_spill", "us", amounts::dense_spill}},
                               .prepare_ms = prepare_amounts::of_dense(),
-                              .factors = dense_cluster::factors()});
+                              .factors = dense_cluster::factors(),
+                              .by_sizes = true});
 
 }  // namespace
 }  // namespace spmmbench::dense_cluster

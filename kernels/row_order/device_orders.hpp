@@ -19,23 +19,25 @@ class DeviceOrders final : public RowOrders {
       : a_(a), device_(device), on_device_(a.orders, device) {}
 
   const Permutation& get(const std::string& spec, StageTimer& stages) override {
-    if (spec != "match" || !can_match(a_.m(), a_.k(), a_.nnz()))
+    if (!match::height_of(spec) || !can_match(a_.m(), a_.k(), a_.nnz()))
       return a_.orders->get(spec, stages);
-    return match_.get(stages, [&](StageTimer& cost) {
-      const ResidentCsr csr(a_, device_, cost);
-      const Buffer& order = on_device_.get(csr.view(), spec, cost);
-      const auto timed = cost.scope(kReorderStage);
+    const auto& [order, cost] = matches_.get(spec, [&](StageTimer& making) {
+      const ResidentCsr csr(a_, device_, making);
+      const Buffer& there = on_device_.get(csr.view(), spec, making);
+      const auto timed = making.scope(kReorderStage);
       Permutation rows(a_.m());
-      device_.download(rows.data(), order.data(), rows.size() * sizeof(rows[0]));
+      device_.download(rows.data(), there.data(), rows.size() * sizeof(rows[0]));
       return rows;
     });
+    stages.add(cost);
+    return order;
   }
 
  private:
   SparseOperand a_;
   Device& device_;
   ResidentOrders on_device_;
-  SharedPart<Permutation> match_;
+  SharedParts<std::string, Permutation> matches_;
 };
 
 inline SparseOperand with_orders(SparseOperand a, RowOrders& orders) {

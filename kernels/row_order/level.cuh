@@ -11,7 +11,7 @@ namespace spmmbench::match {
 constexpr int kThreads = 256;
 constexpr unsigned kWarp = 0xFFFFFFFFU;
 constexpr std::int32_t kNone = -1;
-constexpr int kCounters = 3;  // two of Partners, and Uniting::columns_end
+constexpr int kCounters = 3;  // two of Partners, and Uniting::columns_end: 0 at each level
 
 inline __device__ std::int64_t thread_index() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -14,7 +14,8 @@
 //    are partners.
 // 4. Partners are joined and numbered.
 // 5. The next level has the columns of both partners, and in each list their number. No step waits
-//    for the host: how many clusters each level has is known from the first.
+//    for the host: how many clusters each level has is known from the first. Only
+//    match::Height::by_need waits, once, to ask whether to go on after clusters of eight.
 
 #include <cuda_runtime.h>
 
@@ -64,7 +65,8 @@ class Matching {
     lay_out(memory_.as<char>());
   }
 
-  Buffer order() {
+  Buffer order(match::Height height) {
+    const bool by_need = height == match::Height::by_need;
     Buffer order = device_.allocate(rows_ * sizeof(std::int32_t));
     auto* const out = order.as<std::int32_t>();
     std::int32_t clusters = begin(out);
@@ -75,11 +77,13 @@ class Matching {
       match_clusters(clusters, rows_of_one, out + end);
       rows_of_one *= 2;
       clusters /= 2;
-      if (level + 1 < match::kLevels && clusters > 1) unite_next(clusters, level % 2);
+      if (level + 1 == match::kLowLevels && by_need) {
+        copy_rows(clusters, rows_of_one, out);
+        if (!grows_on()) return order;
+      }
+      if (level + 1 < match::kLevels && clusters > 1) unite_next(clusters, level);
     }
-    SPMMBENCH_CUDA(cudaMemcpyAsync(out, cluster_rows_,
-                                   std::int64_t{clusters} * rows_of_one * sizeof(std::int32_t),
-                                   cudaMemcpyDeviceToDevice, stream_));
+    copy_rows(clusters, rows_of_one, out);
     device_.synchronize();
     return order;
   }
@@ -107,7 +111,7 @@ class Matching {
           &partners_.longer[0], &partners_.longer[1]})
       place(*array, clusters, memory);
     place(partners_.of, clusters * match::kPartners, memory);
-    place(partners_.count, kCounters, memory);
+    place(partners_.count, kCounters + 2, memory);
   }
 
   template <class... Parameters, class... Values>
@@ -129,6 +133,19 @@ class Matching {
                                                  static_cast<std::int32_t>(rows_ + 1), stream_));
   }
 
+  void copy_rows(std::int32_t clusters, std::int32_t rows_of_one, std::int32_t* order) {
+    SPMMBENCH_CUDA(cudaMemcpyAsync(order, cluster_rows_,
+                                   std::int64_t{clusters} * rows_of_one * sizeof(std::int32_t),
+                                   cudaMemcpyDeviceToDevice, stream_));
+  }
+
+  // As match::grows_on. Waits for the device.
+  bool grows_on() {
+    std::int32_t columns[2] = {};
+    device_.download(columns, columns_of_low_, sizeof columns);
+    return match::grows_on(columns[0], columns[1]);
+  }
+
   // Rows that are not empty are the clusters of the first level. Returns how many.
   std::int32_t begin(std::int32_t* order) {
     const std::int32_t* const before = filled_before_;
@@ -136,7 +153,9 @@ class Matching {
     std::size_t bytes = temporary_bytes_;
     number_filled(temporary_, bytes);
     launch(number_rows, rows_, a_, before, columns_of_[0], states_[0], cluster_rows_, order);
-    SPMMBENCH_CUDA(cudaMemsetAsync(partners_.count, 0, kCounters * sizeof(std::int32_t), stream_));
+    columns_of_low_ = partners_.count + kCounters;
+    SPMMBENCH_CUDA(
+        cudaMemsetAsync(partners_.count, 0, (kCounters + 2) * sizeof(std::int32_t), stream_));
     if (a_.nnz > 0) {
       launch(number_entries, (a_.nnz + kEntries - 1) / kEntries * 32, a_, before, lists_[1]);
       bytes = temporary_bytes_;
@@ -183,13 +202,15 @@ class Matching {
     std::swap(cluster_rows_, new_rows_);
   }
 
-  // The next level, of so many clusters. `other`: the one before is not there.
-  void unite_next(std::int32_t clusters, int other) {
+  // The level after `level`, of so many clusters.
+  void unite_next(std::int32_t clusters, int level) {
+    const int other = level % 2;  // where the level before is not
+    std::int32_t* const columns_sum = level < 2 ? columns_of_low_ + level : nullptr;
     Span *const columns_of = columns_of_[1 - other], *const list_of = list_of_[1 - other];
     std::int32_t *const columns = columns_[1 - other], *const lists = lists_[1 - other];
     launch(unite, (clusters + a_.cols) * 32,
            Uniting{level_, number_, joined_, a_.cols, clusters, columns_of, columns, list_of, lists,
-                   states_[0], partners_.count + kCounters - 1});
+                   states_[0], partners_.count + kCounters - 1, columns_sum});
     level_ = {columns_of, columns, list_of, lists, clusters};
   }
 
@@ -211,6 +232,7 @@ class Matching {
   std::int32_t *filled_ = nullptr, *filled_before_ = nullptr;  // rows
   State* states_[2] = {};
   Partners partners_{};
+  std::int32_t* columns_of_low_ = nullptr;  // of all pairs, and of all clusters of four
   Level level_{};
 };
 
@@ -227,6 +249,8 @@ std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz)
   return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + kWordsOfColumn * cols);
 }
 
-Buffer match_order(const DeviceCsr& a, Device& device) { return Matching(a, device).order(); }
+Buffer match_order(const DeviceCsr& a, match::Height height, Device& device) {
+  return Matching(a, device).order(height);
+}
 
 }  // namespace spmmbench

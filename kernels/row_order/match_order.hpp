@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "reorder/match.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
 
@@ -17,6 +18,6 @@ std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz)
 
 // order[i] is the row that stands at position i: an int32 for each row. Returns when the order is
 // there. Throws DeviceError.
-Buffer match_order(const DeviceCsr& a, Device& device);
+Buffer match_order(const DeviceCsr& a, match::Height height, Device& device);
 
 }  // namespace spmmbench

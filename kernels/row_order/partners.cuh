@@ -288,14 +288,16 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
   __shared__ Table<kSlots> tables[kWarps];
   Table<kSlots>& table = tables[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;
+  const std::int32_t end = kIsFirst ? all.clusters : out.count[0];
+  const auto first = static_cast<std::int32_t>(thread_index() / 32);
+  if (first >= end) return;
   table.begin(lane, 32);
   __syncwarp();
-  const std::int32_t end = kIsFirst ? all.clusters : out.count[0];
   const std::int32_t most_places = kIsFirst              ? Table<kSlots>::kMost
                                    : end <= kFewClusters ? 0
                                                          : kMostWarpPlaces;
   const auto stride = static_cast<std::int32_t>(gridDim.x) * kWarps;
-  for (auto at = static_cast<std::int32_t>(thread_index() / 32); at < end; at += stride) {
+  for (std::int32_t at = first; at < end; at += stride) {
     const std::int32_t own = kIsFirst ? at : out.longer[0][at];
     if (states[own].mate != kNone) continue;
     const Search search(all, states, own);
@@ -345,6 +347,8 @@ __global__ void __launch_bounds__(kCtaThreads)
   auto& tables = *reinterpret_cast<CtaTables*>(memory);
   __shared__ Partner best_of[kWarps][kPartners];
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const std::int32_t count = out.count[1];
+  if (static_cast<std::int32_t>(blockIdx.x) >= count) return;
   const bool has_all = all.clusters <= Weights::kMost;
   if (!has_all) tables.few.begin(thread, kCtaThreads);
   const auto clear = [&] {
@@ -354,7 +358,6 @@ __global__ void __launch_bounds__(kCtaThreads)
     if (thread == 0) tables.few.count = 0;
     __syncthreads();
   };
-  const std::int32_t count = out.count[1];
   for (auto at = static_cast<std::int32_t>(blockIdx.x); at < count;
        at += static_cast<std::int32_t>(gridDim.x)) {
     const Search search(all, states, out.longer[1][at]);

@@ -14,10 +14,11 @@ const Buffer& ResidentOrders::get(const DeviceCsr& a, const std::string& spec, S
 
 Buffer ResidentOrders::make(const DeviceCsr& a, const std::string& spec, StageTimer& cost) {
   if (spec == "natural" || spec == "none") return {};
-  const bool here = (spec == "match" && can_match(a.rows, a.cols, a.nnz)) || spec == "degree";
+  const auto height = match::height_of(spec);
+  const bool here = (height && can_match(a.rows, a.cols, a.nnz)) || spec == "degree";
   if (!here) return device_.upload(host_->get(spec, cost));
   const auto timed = cost.scope(kReorderStage);
-  return spec == "match" ? match_order(a, device_) : degree_order(a, device_);
+  return height ? match_order(a, *height, device_) : degree_order(a, device_);
 }
 
 }  // namespace spmmbench

@@ -23,6 +23,7 @@ struct Uniting {
   std::int32_t* lists;
   State* states;
   std::int32_t* columns_end;  // of `columns` that are in use
+  std::int32_t* columns_sum;  // of all clusters; 0 before. Null: not asked for
 };
 
 // Numbers that become one ascending array without repetitions. Those that are not below `end` are
@@ -144,6 +145,7 @@ __global__ void __launch_bounds__(kThreads) unite(const __grid_constant__ Unitin
     if (i < all.clusters) {
       all.columns_of[i] = {begin, length};
       all.states[i] = {};
+      if (all.columns_sum != nullptr) atomicAdd(all.columns_sum, length);
     } else {
       all.list_of[i - all.clusters] = {begin, length};
     }

@@ -36,7 +36,9 @@ struct Choice {
 
 // Another order must gain this factor, since the estimate is not exact.
 constexpr double kOrderMargin = 1.06;
-constexpr const char* kMatch = "match";
+// Of wide rows of B only windows that share most of their columns gather enough less to be higher
+// than 8 rows, so that `match` stops there (docs/decisions/row-orders.md).
+constexpr const char *kMatch = "match", *kMatchByNeed = "match?rows=auto";
 constexpr const char* kPackFromRcm = "pack?start=rcm";
 
 // Bytes of a feature tile where rows of B are longer than kNarrowRow.
@@ -180,8 +182,12 @@ class WindowChooser {
     if (worth_it && order_ == "search") {
       others = searched_;
       const auto match = std::find(others.begin(), others.end(), kMatch);
-      if (match != others.end() && rcm_returns_less(natural_returned, n, stages))
-        *match = kPackFromRcm;
+      if (match != others.end()) {
+        const bool narrow = n * value_bytes_ <= kShortestRow;
+        *match = rcm_returns_less(natural_returned, n, stages) ? kPackFromRcm
+                 : narrow                                      ? kMatch
+                                                               : kMatchByNeed;
+      }
     } else if (worth_it && lengths_vary(*survey_) && degree_may_gain(all[0], n, stages)) {
       others = {"degree"};
     }

@@ -22,6 +22,13 @@ namespace {
 
 using match::Partner;
 
+const auto kRows = choice_option("rows", "32", {"32", "auto"},
+                                 "in the largest clusters; auto: 8 where rows share few columns");
+
+Height height_of(const Options& options) {
+  return kRows(options) == "auto" ? Height::by_need : Height::all;
+}
+
 // Clusters of equally many rows, in the order of their first rows.
 struct Clusters {
   std::vector<std::int32_t> ptr = {0};  // into columns
@@ -175,7 +182,7 @@ Clusters join(const Clusters& all, std::vector<std::int32_t> mate,
   return out;
 }
 
-Permutation match_rows(const CsrMatrix& matrix) {
+Permutation match_rows(const CsrMatrix& matrix, Height height) {
   Clusters clusters;
   clusters.columns = matrix.col_idx;
   for (std::int32_t row = 0; row < matrix.rows; ++row) {
@@ -186,8 +193,16 @@ Permutation match_rows(const CsrMatrix& matrix) {
   const auto table_bytes = static_cast<std::int64_t>(clusters.rows.size() * sizeof(std::int32_t));
   const int threads = threads_for_tables(matrix, table_bytes);
   std::vector<std::vector<std::int32_t>> left;  // smaller clusters, ascending in size
-  for (int level = 0; level < match::kLevels && clusters.count() > 1; ++level)
+  std::int64_t columns_of_pairs = 0, columns_of_fours = 0;
+  for (int level = 0; level < kLevels && clusters.count() > 1; ++level) {
+    const std::int64_t columns = std::ssize(clusters.columns);
+    if (level == 1) columns_of_pairs = columns;
+    if (level == 2) columns_of_fours = columns;
+    if (level == kLowLevels && height == Height::by_need &&
+        !grows_on(columns_of_pairs, columns_of_fours))
+      break;
     clusters = join(clusters, match_clusters(clusters, matrix.cols, threads), left);
+  }
   Permutation order = std::move(clusters.rows);
   order.reserve(matrix.rows);
   for (auto one = left.rbegin(); one != left.rend(); ++one)
@@ -203,12 +218,22 @@ class Match final : public Reordering {
   std::string summary() const override {
     return "rows matched two by two, then pairs, up to clusters of 32 that share columns";
   }
-  Permutation compute(const CsrMatrix& matrix, const Options& /*options*/) const override {
-    return order_compactly(matrix, match_rows);
+  std::vector<OptionSpec> options() const override { return {kRows}; }
+  Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
+    return order_compactly(matrix, [height = height_of(options)](const CsrMatrix& compact) {
+      return match_rows(compact, height);
+    });
   }
 };
 
 SPMMBENCH_REGISTER_REORDERING(Match);
 
 }  // namespace
+
+std::optional<Height> height_of(std::string_view spec) {
+  const Spec parsed = Spec::parse(spec);
+  if (parsed.name != "match") return std::nullopt;
+  return height_of(parsed.options);
+}
+
 }  // namespace spmmbench::match

@@ -5,13 +5,33 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "spmmbench/host_device.hpp"
 #include "spmmbench/random.hpp"
 
 namespace spmmbench::match {
 
-constexpr int kLevels = 5;  // clusters of 2^5 rows: the highest windows of any kernel
+// The largest clusters.
+enum class Height {
+  all,      // 32 rows: the highest windows of any kernel
+  by_need,  // 8 rows, and 32 only where rows resemble each other
+};
+// Of "match" and "match?rows=auto"; nothing for other reorderings.
+std::optional<Height> height_of(std::string_view spec);
+
+constexpr int kLevels = 5;     // clusters of 2^5 rows
+constexpr int kLowLevels = 3;  // clusters of 2^3 rows
+// Height::by_need joins more than kLowLevels where clusters of four rows have at most so many of
+// the columns of pairs, in percent. Higher windows are then worth their registers: of 45 matrices
+// those that gather less in them have at most 69, others at least 72, but for three with few
+// nonzeros (docs/decisions/row-orders.md).
+constexpr std::int64_t kAlikePercent = 70;
+constexpr bool grows_on(std::int64_t columns_of_pairs, std::int64_t columns_of_fours) {
+  return 100 * columns_of_fours <= kAlikePercent * columns_of_pairs;
+}
+
 // Each level looks for partners so often, for the clusters that have none yet. A second pass
 // gathers 5 % fewer rows of B, a third less than 1 % (docs/decisions/row-orders.md).
 constexpr int kPasses = 2;

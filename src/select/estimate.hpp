@@ -54,6 +54,8 @@ struct Estimator {
   // It is prepared from the CSR on the device where A lies there. Else the host copies A, or builds
   // a format, which may take far longer than estimated while others use the host.
   bool on_device = false;
+  // Its time follows from the sizes alone, so that an estimate is hardly too short.
+  bool by_sizes = false;
 
   Standing standing_for(const Product& product) const {
     return standing == nullptr ? Standing::full : standing(product);

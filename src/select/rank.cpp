@@ -13,7 +13,7 @@ std::vector<Candidate> candidates_of(const Product& product) {
     const Standing standing = one->standing_for(product);
     if (standing == Standing::left_out) continue;
     if (const auto estimate = one->estimate(product))
-      out.push_back({one->spec, *estimate, standing, one->on_device});
+      out.push_back({one->spec, *estimate, standing, one->on_device, one->by_sizes});
   }
   return out;
 }

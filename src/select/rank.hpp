@@ -15,6 +15,7 @@ struct Candidate {
   Estimate estimate;
   Standing standing = Standing::full;
   bool on_device = false;  // Estimator::on_device
+  bool by_sizes = false;   // Estimator::by_sizes
 };
 
 // Every estimator that has an estimate, without those that are left out.

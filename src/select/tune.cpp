@@ -72,6 +72,14 @@ bool worth_trying(const Estimate& best, const Estimate& other, double least_us, 
   return cost_us(least_other_us, spent_ms, kSettledCalls) < std::max(best.us, least_us);
 }
 
+bool any_may_win(const std::vector<Candidate>& candidates, std::int64_t calls, std::int64_t n) {
+  const Candidate& best = candidates.front();
+  const double us = (best.by_sizes ? 1 : kMayTakeMore) * best.estimate.us;
+  return std::any_of(candidates.begin() + 1, candidates.end(), [&](const Candidate& other) {
+    return worth_trying(best.estimate, other.estimate, us, calls, n);
+  });
+}
+
 Tuned tune(const std::vector<Trial>& trials,
            const std::function<std::optional<double>(std::size_t)>& cost_us, double budget_ms,
            CacheEntry key) {

@@ -42,6 +42,12 @@ bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t call
 bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls,
                   std::int64_t n);
 
+// Whether another than the first of `candidates` would be worth trying even if the first took
+// kMayTakeMore times as long as predicted, or, where the sizes say how long, as long as that. Else
+// nothing need be measured.
+inline constexpr double kMayTakeMore = 1.25;  // docs/decisions/selection-trials.md
+bool any_may_win(const std::vector<Candidate>& candidates, std::int64_t calls, std::int64_t n);
+
 struct Tuned {
   std::size_t picked = 0;
   std::vector<std::pair<std::size_t, double>> measured_us;  // in the order of the trials

@@ -157,8 +157,9 @@ class KnownOrders : public RowOrders {
 class AutoKernel : public test::CacheTest {
  protected:
   static void SetUpTestSuite() {
-    for (const char* name : {"csr_merge", "csr_row_split", "async_wcsr", "jagged_slices", "rsh",
-                             "cusparse_csr_alg2", "cusparse_csr_default", "gap_slices"})
+    for (const char* name :
+         {"csr_merge", "csr_row_split", "async_wcsr", "jagged_slices", "rsh", "cusparse_csr_alg2",
+          "cusparse_csr_default", "gap_slices", "dense_cluster"})
       if (Registry<Kernel>::instance().find(name) == nullptr)
         Registry<Kernel>::instance().add(std::make_unique<Planted>(name));
   }
@@ -316,6 +317,20 @@ TEST_F(AutoKernel, WhereTheBestTakesFarLongerThanPredictedMoreAreMeasured) {
   EXPECT_EQ(tried(*prepare("tune=2")->bind({.n = 128}, stages_)).size(), 2U);
 }
 
+TEST_F(AutoKernel, WhereNoOtherPredictionComesCloseNothingIsMeasured) {
+  constexpr std::int32_t kSide = 512;  // half of the entries
+  std::vector<std::vector<std::int32_t>> rows(kSide);
+  for (std::int32_t row = 0; row < kSide; ++row)
+    for (std::int32_t column = 0; column < kSide; ++column)
+      if (hash_position(3, row, column) % 2 == 0) rows[row].push_back(column);
+  matrix_ = testing::from_rows(kSide, rows);
+  const auto pick_now = [&] { return pick(*prepare("tune=8")->bind({.n = 128}, stages_)); };
+  EXPECT_EQ(pick_now().kernel, "dense_cluster");
+  EXPECT_FALSE(pick_now().measured());
+  script.out_of_memory = {"dense_cluster"};
+  EXPECT_TRUE(pick_now().measured()) << "the best prediction cannot be prepared";
+}
+
 // Rows of 12 columns at random, which hardly overlap.
 TEST_F(AutoKernel, AnOrderThatIsNotExpectedToGainIsMeasuredButNotTakenUnmeasured) {
   std::mt19937 engine(1);
@@ -406,7 +421,7 @@ TEST_F(AutoKernel, WithoutMemoryForMoreItStaysWithThePlanThatItHas) {
   const auto plan = prepared->bind({.n = 128}, stages_);
   for (const char* name :
        {"csr_row_split", "async_wcsr", "async_wcsr?order=search", "jagged_slices", "rsh",
-        "cusparse_csr_alg2", "cusparse_csr_default", "gap_slices"})
+        "cusparse_csr_alg2", "cusparse_csr_default", "gap_slices", "dense_cluster"})
     script.out_of_memory.insert(name);
   device_.largest = 1000;
   launch(*plan, kMany);

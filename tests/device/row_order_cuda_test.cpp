@@ -14,14 +14,14 @@
 namespace spmmbench::test {
 namespace {
 
-Permutation host_order(const CsrMatrix& matrix) {
-  return Registry<Reordering>::instance().at("match").compute(matrix, {});
+Permutation host_order(const CsrMatrix& matrix, const std::string& spec) {
+  return Registry<Reordering>::instance().at("match").compute(matrix, Spec::parse(spec).options);
 }
 
-Permutation device_order(const CsrMatrix& matrix, Device& device) {
+Permutation device_order(const CsrMatrix& matrix, const std::string& spec, Device& device) {
   const CsrOnDevice a(matrix, Precision::fp32, device);
   EXPECT_TRUE(can_match(matrix.rows, matrix.cols, matrix.nnz()));
-  const Buffer order = match_order(a.view(), device);
+  const Buffer order = match_order(a.view(), *match::height_of(spec), device);
   Permutation out(matrix.rows);
   device.download(out.data(), order.data(), out.size() * sizeof(out[0]));
   return out;
@@ -46,9 +46,11 @@ CsrMatrix make(std::int64_t rows, std::int64_t cols, Length length, Step step) {
 }
 
 void expect_same_order(const CsrMatrix& matrix, Device& device) {
-  const Permutation order = device_order(matrix, device);
-  validate_permutation(order, matrix.rows);
-  EXPECT_EQ(order, host_order(matrix));
+  for (const char* const spec : {"match", "match?rows=auto"}) {
+    const Permutation order = device_order(matrix, spec, device);
+    validate_permutation(order, matrix.rows);
+    EXPECT_EQ(order, host_order(matrix, spec)) << spec;
+  }
 }
 
 TEST(MatchOnDevice, GivesTheOrderOfTheHostForShortRows) {

@@ -89,6 +89,15 @@ std::int64_t gathers(const CsrMatrix& matrix, const Permutation& order, std::int
   return sum;
 }
 
+TEST(Reordering, MatchStopsAtEightRowsUnlessRowsResembleEachOther) {
+  const CsrMatrix grid = testing::shuffled_grid(64);
+  const Permutation all = compute("match", grid), by_need = compute("match?rows=auto", grid);
+  EXPECT_EQ(gathers(grid, by_need, 8), gathers(grid, all, 8));
+  EXPECT_GT(gathers(grid, by_need, 32), gathers(grid, all, 32));
+  const CsrMatrix alike = shuffled(block_diagonal(20, 64));
+  EXPECT_EQ(compute("match?rows=auto", alike), compute("match", alike));
+}
+
 TEST(Reordering, PackFillsWindowsWithRowsOfTheSameColumns) {
   const CsrMatrix matrix = shuffled(block_diagonal(200, 16));
   EXPECT_EQ(gathers(matrix, compute("pack", matrix), 8), 200 * 2 * 16);

@@ -198,6 +198,21 @@ TEST(Tune, WhereTheFastestTakesLongerThanPredictedOthersAreTried) {
   EXPECT_TRUE(worth_trying(best, far, 15, 0, 8)) << "20 us are predicted, perhaps it takes 14";
 }
 
+TEST(Tune, NothingIsMeasuredWhereNoOtherWouldBeTriedThoughTheBestTakesLonger) {
+  const auto may_win = [](double us, std::int64_t n, bool by_sizes = false) {
+    return any_may_win(
+        {{"best", {10, 1}, Standing::full, false, by_sizes}, {"far", {30, 1}}, {"other", {us, 1}}},
+        0, n);
+  };
+  EXPECT_FALSE(any_may_win({{"best", {10, 1}}}, 0, 8));
+  EXPECT_TRUE(may_win(17, 8)) << "perhaps 12.2 us, not 12.5";
+  EXPECT_FALSE(may_win(18, 8));
+  EXPECT_FALSE(may_win(17, kWideColumns)) << "wide ones may take 1.3 x less";
+  EXPECT_TRUE(may_win(13, kWideColumns));
+  EXPECT_FALSE(may_win(14, kWideColumns, true)) << "the best is known to take 10";
+  EXPECT_TRUE(may_win(14, kWideColumns));
+}
+
 TEST_F(Remembering, WhatWasSpentIsSpent) {
   set_cache_folder("");
   const auto measured = [&](double budget_ms) {

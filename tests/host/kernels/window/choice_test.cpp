@@ -53,7 +53,7 @@ TEST(Window, TheL1CacheKeepsLessOfWiderRows) {
 }
 
 TEST(WindowChooser, SearchTakesThePackedOrderWhereItGathersLeast) {
-  EXPECT_EQ(choose(testing::shuffled_grid(64), "search").order, "match");
+  EXPECT_EQ(choose(testing::shuffled_grid(64), "search").order, "match?rows=auto");
 }
 
 TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndTheCacheIsSmall) {
@@ -72,7 +72,7 @@ TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndThe
   const CsrMatrix matrix = testing::from_rows(kPoints, rows);
   constexpr std::size_t kSmall = std::size_t{8} << 20;  // keeps 8192 of the 36864 rows of B
   EXPECT_EQ(choose(matrix, "search", nullptr, kSmall).order, "pack?start=rcm");
-  EXPECT_EQ(choose(matrix, "search").order, "match");
+  EXPECT_EQ(choose(matrix, "search").order, "match?rows=auto");
 }
 
 TEST(WindowChooser, AutoLooksForNoOrderOfItsOwn) {
@@ -116,7 +116,7 @@ TEST(WindowChooser, FeaturesThatTheCallerHasStandForTheEstimateOfTheNaturalOrder
   MatrixFeatures features = features_of(matrix);
   EXPECT_EQ(windows_of(features).gathered_share, estimate_wcsr(matrix, {}).gathered_share);
   EXPECT_EQ(windows_of(features).stored_share, estimate_wcsr(matrix, {}).stored_share);
-  EXPECT_EQ(choose(matrix, "search", &features).order, "match");
+  EXPECT_EQ(choose(matrix, "search", &features).order, "match?rows=auto");
   features.gathered_8 = features.stored_8 = 0.1;  // far less than any order gathers
   EXPECT_EQ(choose(matrix, "search", &features).order, "natural");
 }
