@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The host tests and what is asked of every CPU kernel, under the address and undefined-behaviour sanitizers.
+# The host tests and what is asked of every CPU kernel, under the address and undefined-behaviour sanitizers, with which all but
+# what writes documents and starts processes is compiled.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/setup.sh

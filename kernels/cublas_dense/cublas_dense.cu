@@ -27,7 +27,7 @@
 #include "spmmbench/registry.hpp"
 #include "spmmbench/scalars.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cublas_dense {
 namespace {
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // as cuBLAS recommends on Hopper
@@ -229,4 +229,4 @@ class CublasDense final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(CublasDense);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cublas_dense

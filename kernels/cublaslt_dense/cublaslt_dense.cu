@@ -22,7 +22,7 @@
 #include "spmmbench/registry.hpp"
 #include "spmmbench/scalars.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cublaslt_dense {
 namespace {
 
 constexpr std::size_t kLtWorkspaceBytes = std::size_t{32} << 20;  // as cuBLAS recommends on Hopper
@@ -253,4 +253,4 @@ class CublasLtDense final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(CublasLtDense);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cublaslt_dense

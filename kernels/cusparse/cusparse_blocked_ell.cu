@@ -17,7 +17,7 @@
 #include "spmmbench/registry.hpp"
 #include "spmmbench/scalars.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cusparse_blocked_ell {
 namespace {
 
 const auto kBlock = integer_option("block", 64, 2, 128, "rows and columns of a block");
@@ -148,4 +148,4 @@ class CusparseBlockedEll final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(CusparseBlockedEll);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cusparse_blocked_ell

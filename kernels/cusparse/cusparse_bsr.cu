@@ -13,7 +13,7 @@
 #include "spmmbench/registry.hpp"
 #include "spmmbench/scalars.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cusparse_bsr {
 namespace {
 
 #if CUSPARSE_VERSION >= 12501  // the first that multiplies BSR
@@ -115,4 +115,4 @@ class CusparseBsr final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(CusparseBsr);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cusparse_bsr

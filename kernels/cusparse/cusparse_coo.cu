@@ -6,7 +6,7 @@
 #include "cusparse/cusparse.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cusparse_coo {
 namespace {
 
 // Algorithm: cusparseSpMMAlg_t, or cusparseSpMVAlg_t for N = 1.
@@ -71,4 +71,4 @@ SPMMBENCH_REGISTER_KERNEL(VectorProduct, "cusparse_spmv_coo_alg2",
                           CUSPARSE_SPMV_COO_ALG2);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cusparse_coo

@@ -15,7 +15,7 @@
 #include "cusparse/cusparse.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cusparse_csr {
 namespace {
 
 class CusparseCsr final : public Kernel {
@@ -91,4 +91,4 @@ SPMMBENCH_REGISTER_KERNEL(CusparseCsr, "alg3", "CSR_ALG3 with preprocessing (bit
                           CUSPARSE_SPMM_CSR_ALG3, true);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cusparse_csr

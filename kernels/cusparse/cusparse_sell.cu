@@ -10,7 +10,7 @@
 #include "gpu/upload_values.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cusparse_sell {
 namespace {
 
 constexpr std::int64_t kSliceRows = 32;  // one for each lane of a warp
@@ -117,4 +117,4 @@ class CusparseSell final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(CusparseSell);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cusparse_sell

@@ -8,7 +8,7 @@
 #include "cusparse/cusparse.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cusparse_spmv {
 namespace {
 
 class CusparseSpmv final : public Kernel {
@@ -48,4 +48,4 @@ SPMMBENCH_REGISTER_KERNEL(CusparseSpmv, "cusparse_spmv_alg2",
                           CUSPARSE_SPMV_CSR_ALG2, true);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cusparse_spmv

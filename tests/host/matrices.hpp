@@ -125,9 +125,9 @@ inline std::vector<std::pair<std::string, CsrMatrix>> adversarial_matrices() {
   out.emplace_back("diagonal", from_rows(333, diagonal));
   for (std::int32_t r = 0; r < 13; ++r) wide[r] = range(r, 100000, 97 + r);
   out.emplace_back("wide", from_rows(100000, wide));
-  out.emplace_back("tall", random_matrix(70000, 12, 4, 0, 3));
+  out.emplace_back("tall", random_matrix(70000, 12, 2, 0, 3));
   out.emplace_back("square", random_matrix(513, 513, 20, 0, 4));
-  out.emplace_back("hubs", random_matrix(3001, 2000, 60, 3, 5));
+  out.emplace_back("hubs", random_matrix(3001, 2000, 40, 3, 5));
   out.emplace_back("short rows", random_matrix(1500, 900, 3, 1, 6));
   return out;
 }

@@ -30,7 +30,7 @@ class Exhaustion : public ::testing::Test {
   // The program would end where a thread let the exception out.
   template <class Body>
   void expect_bad_alloc_or_a_result(const std::string& what, const Body& body) {
-    constexpr std::int64_t kLimits = 12;
+    constexpr std::int64_t kLimits = 6;
     const std::int64_t peak = testing::peak_bytes_of([&] {
       body();
       return 0;

@@ -17,7 +17,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kFew = 50, kMany = 250;
+constexpr int kFew = 30, kMany = 90;
 constexpr int kSamples = 2000;  // 16 KB in memory
 
 // Of what a row takes, its key and its place in the journal may stay.
