@@ -21,7 +21,7 @@ class DeviceOrders final : public RowOrders {
   const Permutation& get(const std::string& spec, StageTimer& stages) override {
     if (!match::height_of(spec) || !can_match(a_.m(), a_.k(), a_.nnz()))
       return a_.orders->get(spec, stages);
-    const auto& [order, cost] = matches_.get(spec, [&](StageTimer& making) {
+    const auto& order = matches_.get(spec, [&](StageTimer& making) {
       const ResidentCsr csr(a_, device_, making);
       const Buffer& there = on_device_.get(csr.view(), spec, making);
       const auto timed = making.scope(kReorderStage);
@@ -29,8 +29,8 @@ class DeviceOrders final : public RowOrders {
       device_.download(rows.data(), there.data(), rows.size() * sizeof(rows[0]));
       return rows;
     });
-    stages.add(cost);
-    return order;
+    stages.add(order.cost);
+    return order.part;
   }
 
  private:
