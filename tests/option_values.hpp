@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -43,7 +44,9 @@ inline std::vector<std::string> refused_values(const OptionSpec& option) {
                                  "inf", "0.5.1"});
   }
   if (std::holds_alternative<Flag>(option.allowed)) values.insert(values.end(), {"2", "maybe"});
-  if (!option.automatic && !std::holds_alternative<TextForm>(option.allowed))
+  const std::vector<std::string> allowed = allowed_values(option);
+  if (!option.automatic && !std::holds_alternative<TextForm>(option.allowed) &&
+      std::ranges::find(allowed, "auto") == allowed.end())
     values.emplace_back("auto");
   return values;
 }
