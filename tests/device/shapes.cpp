@@ -88,7 +88,7 @@ std::vector<NamedShape> all_shapes() {
                                   return block_row != 2 && (block_row * c / 64) % 3 == 0 ? 0.9
                                                                                          : 0.0;
                                 })},
-      {"two_of_four", sample(160, 272, two_of_four)},
+      {"two_of_four", sample(160, 288, two_of_four)},
       {"two_of_four_ragged", sample(333, 1100, two_of_four)},
       {"two_of_four_small", sample(70, 45, two_of_four)},
       // Few rows, so that kernels which divide k among blocks have many parts of each.
