@@ -12,6 +12,7 @@ Numbers depend on the compiler: with another CUDA release than the recorded one 
 """
 
 import argparse
+import functools
 import json
 import re
 import shlex
@@ -70,16 +71,34 @@ def sources_of(entry):
     return [Path(name) for name in re.findall(r'#include "(.+)"', file.read_text())]
 
 
+@functools.cache
+def text_of(file):
+    return file.read_text()
+
+
+@functools.cache
+def parts_of(file):
+    """A source file and the headers of kernels that it includes, also by way of others."""
+    parts, folder = [file], file.parent.parent
+    for part in parts:  # which grows
+        headers = (folder / name for name in re.findall(r'#include "(\S+/\S+\.cuh)"', text_of(part)))
+        parts += [header for header in headers if header.exists() and header not in parts]
+    return parts
+
+
 def defining(kernel, sources):
-    """Which of `sources` defines a kernel: itself, or in a header of its folder that it includes."""
+    """Which of `sources` defines a kernel: in its own folder, else in a header that it includes."""
     *space, name = kernel.split("<")[0].split("::")
     definition = re.compile(rf"__global__[^;{{]*?\b{name}\(")
-    for file in sources:
-        headers = re.findall(rf'#include "({file.parent.name}/\S+\.cuh)"', file.read_text())
-        texts = [part.read_text() for part in (file, *(file.parent.parent / header for header in headers))]
-        if any(definition.search(text) and (not space or f"namespace spmmbench::{space[0]} {{" in text) for text in texts):
-            return file
-    sys.exit(f"{kernel}: defined in none of {', '.join(map(str, sources))}")
+
+    def defines(part):
+        text = text_of(part)
+        return definition.search(text) and (not space or f"namespace spmmbench::{space[0]} {{" in text)
+
+    parts = [(file, part) for file in sources for part in parts_of(file) if defines(part)]
+    if not parts:
+        sys.exit(f"{kernel}: defined in none of {', '.join(map(str, sources))}")
+    return next((file for file, part in parts if part.parent == file.parent), parts[0][0])
 
 
 def measure(entry):

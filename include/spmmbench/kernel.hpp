@@ -49,7 +49,8 @@ struct OperandForm {
   auto operator<=>(const OperandForm&) const = default;
 };
 
-// What changes where an option of a kernel has one value. Empty and 0: nothing does.
+// What changes in a kernel when one of its options has a certain value. A member that is empty or 0
+// changes nothing.
 struct Variant {
   std::string option, value;
   std::optional<Accumulation> accumulation = {};
@@ -129,9 +130,9 @@ class Plan {
   // types that the plan was bound to.
   virtual void launch(const DenseView& b, const DenseView& c, Stream stream) = 0;
 
-  // A plan may prepare more while it is launched, once launches have taken as long. Whether the
-  // next launch may do so: it then allocates, waits for the device, and needs what a bind needs. No
-  // launch does so in a stream capture.
+  // A plan may go on preparing in its launches, once past launches have taken as long as that will
+  // take. Returns whether the next launch may do so. Such a launch allocates, waits for the device,
+  // and needs the memory that a bind needs. A launch in a stream capture never prepares.
   virtual bool prepares_next() const { return false; }
   // Prepares at once all that launches would have prepared; later ones prepare nothing.
   virtual void settle(StageTimer& /*stages*/) {}
@@ -150,10 +151,11 @@ class Prepared {
   // shares it. Throws what Kernel::prepare does.
   virtual std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) = 0;
 
-  // Of kernels whose info says `takes_values`. The values of the operand have changed where they
-  // lie, on a GPU in SparseOperand::on_device, which is then given, else in SparseOperand::a; the
-  // pattern has not. Launches that follow on `stream`, of all plans, multiply by them. Enqueues at
-  // most about the work of one launch; the first call may make what this needs, and wait.
+  // Only of kernels whose info says `takes_values`. Called when the values of the operand have
+  // changed in place and its pattern has not. They lie in SparseOperand::on_device, which is then
+  // given, or for a kernel on the host in SparseOperand::a. Later launches on `stream`, of all
+  // plans, multiply by the new values. Enqueues at most about the work of one launch; the first
+  // call may also make what it needs, and wait.
   virtual void take_values(Stream /*stream*/) {}
 };
 
@@ -173,8 +175,8 @@ class Kernel {
 };
 
 // The layout of B and C that the kernel gets if the user asked for `asked`. It differs only at
-// N = 1, where both layouts mean the same but only column-major is contiguous: kernels that take
-// column-major operands get that.
+// N = 1: both layouts mean the same there, but only a column-major column is contiguous, so kernels
+// that take column-major operands get that.
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n);
 
 void check_options(const Kernel& kernel, const Options& options);  // throws Error

@@ -9,8 +9,8 @@ namespace spmmbench {
 
 struct Pick {
   std::string kernel;  // that it runs, as Spec::to_string
-  // The kernel of the first launch, where launches prepare more (Plan::prepares_next) and the plan
-  // was settled before it was timed; empty where all was prepared when it was bound.
+  // The kernel of the first launch, if the plan went on preparing (Plan::prepares_next) and was
+  // settled before it was timed. Empty if bind prepared everything.
   std::string first = {};
   // The kernels that were measured, in that order, and the time of a call in microseconds: with a
   // share of the preparation where a number of calls was given. Empty: the best prediction was

@@ -15,18 +15,18 @@
  * Versions. A library that is asked for a version that it does not speak returns NULL. spmmbench
  * asks for its own, then for 1; libspmmbench.so speaks both. The side that makes a struct sets its
  * first member to the size with which it was compiled (`x.size = sizeof x`). Structs only grow, at
- * their end. The reader of a struct reads no more bytes than `size` says, and refuses a struct that
- * is too small for the version with SPMMBENCH_INVALID. Version 2 has added the members, the flags
- * and the struct that are marked so.
+ * their end. The reader of a struct reads no more bytes than `size` says. It answers
+ * SPMMBENCH_INVALID if the struct is too small for the version. What version 2 has added is marked
+ * so.
  *
  * Errors. Functions return an spmmbench_status. After any but SPMMBENCH_OK, last_error() returns
  * one line for the user about the last call of the calling thread. No C++ exception may leave a
  * function.
  *
- * Threads. Two threads must not use the same prepared A or the same plan at the same time, except
- * that different plans of one prepared A may be launched at the same time. Everything else may run
- * at the same time. Launches of one plan must not overlap on the device either, so they belong on
- * one stream, or on streams that wait for each other: a plan has one workspace.
+ * Threads. Two threads must not use the same prepared A or the same plan at the same time. There is
+ * one exception: different plans of one prepared A may be launched at the same time. Everything
+ * else may run at the same time. A plan has one workspace, so its launches must not overlap on the
+ * device either: they belong on one stream, or on streams that wait for each other.
  *
  * Devices. A CUDA kernel uses the device that is current in the calling thread at `prepare`. The
  * same device must be current at `bind`, `launch` and `destroy_*`. Device pointers belong to its
@@ -127,8 +127,8 @@ enum {
 };
 
 /* A: compressed sparse rows. Columns ascend within a row without repetition; explicit zeros are
- * entries. libspmmbench.so also takes rows whose columns do not ascend. It copies A in prepare:
- * from the memory of a GPU for a kernel that runs there to memory of the same GPU. */
+ * entries. libspmmbench.so also takes rows whose columns do not ascend. It copies A in prepare; an
+ * A on a GPU, for a kernel that runs there, is copied within the memory of that GPU. */
 typedef struct spmmbench_csr {
   size_t size;
   int64_t rows, cols, nnz;
@@ -150,13 +150,15 @@ typedef struct spmmbench_csr {
   float scale;
 } spmmbench_csr;
 
-/* B or C, lines * ld elements, where lines are the rows in row-major layout and else the columns.
- * `data` is a multiple of the kernel's data_alignment, and ld * (bytes of an element) of its
- * pitch_alignment, even if there is one line. Only a single column in column-major layout may have
- * any ld. libspmmbench.so takes row-major lines on a GPU that are less than 4 GiB apart. If ld
- * exceeds the line, the gap behind every line, the last one included, may be read in B and
- * overwritten in C. The callee cannot see where memory ends, so the caller makes sure that the gap
- * behind the last line is memory of the array. libspmmbench.so reads lines of B in pieces of at
+/* B or C: lines * ld elements. Lines are rows in row-major layout, columns in column-major layout.
+ *
+ * Alignment: `data` is a multiple of the kernel's data_alignment, and ld * (bytes of an element) of
+ * its pitch_alignment, even if there is one line. Only a single column in column-major layout may
+ * have any ld. libspmmbench.so takes row-major lines on a GPU that are less than 4 GiB apart.
+ *
+ * Gaps: if ld exceeds the line, the gap behind every line, the last one included, may be read in B
+ * and overwritten in C. The callee cannot see where memory ends, so the caller makes sure that the
+ * gap behind the last line is memory of the array. libspmmbench.so reads lines of B in pieces of at
  * most 128 bytes, and nothing behind the piece in which a line ends. Behind a single column of B,
  * elements up to the next multiple of 16 bytes may be read. */
 typedef struct spmmbench_dense {
@@ -340,25 +342,26 @@ struct spmmbench_kernel {
   int64_t c_row_multiple;
   const spmmbench_variant* const* variants; /* version 2 */
   size_t variant_count;
-  /* Version 2. NULL: launches prepare nothing. Else prepares at once all that launches of the plan
-   * would, which then do as those of other kernels: before a CUDA graph is captured, and before
-   * spmmbench times them. */
+  /* Version 2. NULL: launches prepare nothing. Else prepares at once all that later launches of the
+   * plan would have prepared. Called before a CUDA graph is captured, and before spmmbench times
+   * launches. */
   spmmbench_status (*settle)(spmmbench_plan* plan, const spmmbench_stages* stages);
-  /* Version 2. NULL: A keeps its values. Else replaces them: `values` has nnz elements of type
-   * `value_type` in `memory`, in the order of the arrays that A was prepared from, whose pattern
-   * stays. All plans of `prepared` multiply by them in launches that follow on `stream`, captured
-   * ones included. The scale of A stays. Values on the device are read in the order of `stream`,
-   * others until the function returns. It takes at most about as long as a launch; the first call
-   * may make what it needs, and wait. Types and memory are those that `prepare` may be given; at
-   * SPMMBENCH_FP8_E4M3_IN libspmmbench.so takes SPMMBENCH_E4M3 alone. */
+  /* Version 2. NULL: A keeps its values. Else replaces them and keeps the pattern and the scale of
+   * A. `values` has nnz elements of type `value_type` in `memory`, in the order of the arrays that
+   * A was prepared from. Types and memory are those that `prepare` may be given; at
+   * SPMMBENCH_FP8_E4M3_IN libspmmbench.so takes SPMMBENCH_E4M3 alone. Values on the device are read
+   * in the order of `stream`, others before the function returns. All plans of `prepared` multiply
+   * by the new values in launches that follow on `stream`, captured ones included. A call takes at
+   * most about as long as a launch; the first one may also make what it needs, and wait. */
   spmmbench_status (*replace_values)(spmmbench_prepared* prepared, const void* values,
                                      int32_t value_type, int32_t memory, void* stream);
-  /* Version 2; a library of it may end its struct before this member. As `launch`, of
-   * C = alpha * A * B + beta * C, which does not read C where beta is 0. Both are finite, and
-   * rounded to fp32 but for SPMMBENCH_FP64_IN. NULL in a plug-in: spmmbench adds in a launch of its
-   * own, and multiplies into memory of its own. So does libspmmbench.so for kernels that take no
-   * scalars, after rounding the product to C's type: the first call of a plan, but one with 1 and
-   * 0, then allocates and waits, and belongs before the capture of a CUDA graph. */
+  /* Version 2; a library of version 2 may end its struct before this member. As `launch`, for
+   * C = alpha * A * B + beta * C. C is not read if beta is 0. Both scalars are finite; except at
+   * SPMMBENCH_FP64_IN they are rounded to fp32. NULL in a plug-in: spmmbench then multiplies into
+   * memory of its own and adds in a launch of its own. libspmmbench.so does the same for kernels
+   * that take no scalars, and rounds the product to C's type in between. The first such call of a
+   * plan (any but alpha = 1, beta = 0) then allocates and waits, so make it before the capture of a
+   * CUDA graph. */
   spmmbench_status (*launch_scaled)(spmmbench_plan* plan, const spmmbench_dense* b,
                                     const spmmbench_dense* c, double alpha, double beta,
                                     void* stream);
@@ -388,12 +391,12 @@ typedef struct spmmbench_library {
  *
  * In libspmmbench.so the kernel called "auto" starts with a product that needs no preparation.
  * Some of its launches, after 1, 2, 4, 8, ... others, prepare and measure faster kernels, in
- * proportion to the time that products have taken: they allocate, launch on a stream of the
- * library, with a B and a C of its own, and wait for the device. Results stay within the error
- * bound, their bits may change. In a stream capture nothing is prepared, and what was captured
- * lives as long as the plan. `settle`, or `bind` with the option tune=8, does all this at once; it
- * takes up to about `budget_ms` (an option, 1000 by default). With tune=1
- * nothing is measured. Another plan may come to another kernel. */
+ * proportion to the time that products have taken. Such a launch allocates, launches on a stream of
+ * the library with a B and a C of the library, and waits for the device. Results stay within the
+ * error bound, but their bits may change, and two plans may arrive at different kernels. In a
+ * stream capture nothing is prepared, and what was captured lives as long as the plan. `settle`, or
+ * `bind` with the option tune=8, does all this at once; it takes up to about `budget_ms` (an
+ * option, 1000 by default). With tune=1 nothing is measured. */
 SPMMBENCH_EXPORT const spmmbench_library* spmmbench_kernels(uint32_t abi_version);
 
 #ifdef __cplusplus

@@ -30,8 +30,8 @@
 
 namespace spmmbench::plugin {
 
-// What is thrown to return a status other than SPMMBENCH_FAILED, which every other exception
-// becomes; std::bad_alloc becomes SPMMBENCH_OUT_OF_MEMORY.
+// Throw this to return any status. std::bad_alloc becomes SPMMBENCH_OUT_OF_MEMORY, and every other
+// exception SPMMBENCH_FAILED.
 class Refused : public std::runtime_error {
  public:
   Refused(spmmbench_status status, const std::string& message)

@@ -24,8 +24,8 @@ struct Windows {
   std::int64_t count() const { return static_cast<std::int64_t>(begin.size()) - 1; }
 };
 
-// Windows of `height` rows of A, in the order of the rows. `group`: the columns of each window are
-// filled up to a multiple of it by repeating the last, which is safe to read and meets no nonzero.
+// Windows of `height` rows of A, in the order of the rows. The columns of each window are filled up
+// to a multiple of `group` by repeating the last one: it is safe to read and meets no nonzero.
 // A lies on the host with 32-bit indices; its columns need not be sorted. Throws
 // std::invalid_argument for another A, and for a height or group below 1. Takes the time of sorting
 // the columns of each window.

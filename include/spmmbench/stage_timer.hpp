@@ -1,7 +1,6 @@
 #pragma once
 // The time of preparation, by stage.
 
-#include <chrono>
 #include <map>
 #include <set>
 #include <string>
@@ -14,19 +13,14 @@ class StageTimer {
  public:
   class Scope {
    public:
-    explicit Scope(double& total_ms)
-        : total_ms_(&total_ms), start_(std::chrono::steady_clock::now()) {}
+    explicit Scope(double& total_ms);
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
-    ~Scope() {
-      *total_ms_ +=
-          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
-              .count();
-    }
+    ~Scope();
 
    private:
     double* total_ms_;
-    std::chrono::steady_clock::time_point start_;
+    double start_s_;
   };
 
   // `auto timed = stages.scope("build");` times until the end of the block. Device work must be

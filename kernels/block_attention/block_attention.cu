@@ -31,8 +31,8 @@ namespace attention = block_attention;
 
 template <class Element, int kBlockTiles>
 __global__ void __launch_bounds__(attention::kThreads, 1)
-    kernel(const __grid_constant__ attention::Maps maps,
-           const __grid_constant__ attention::Arguments args) {
+    attention_kernel(const __grid_constant__ attention::Maps maps,
+                     const __grid_constant__ attention::Arguments args) {
   extern __shared__ __align__(1024) char shared[];
   auto& front = *reinterpret_cast<attention::Front*>(shared);
   char* const queries = shared + attention::kFrontBytes;
@@ -63,7 +63,7 @@ CUtensorMap map_of(const Heads& x, int heads, const BlockAttention& of, int box_
 
 template <class Element, int kBlockTiles>
 void launch(const attention::Maps& maps, const attention::Arguments& args, cudaStream_t stream) {
-  const auto run = kernel<Element, kBlockTiles>;
+  const auto run = attention_kernel<Element, kBlockTiles>;
   allow_shared_bytes(run, attention::kSharedBytes);
   const int items = (args.tiles + 1) / 2 * args.heads;
   run<<<std::min(items, device_attribute(cudaDevAttrMultiProcessorCount)), attention::kThreads,

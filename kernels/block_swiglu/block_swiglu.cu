@@ -30,9 +30,10 @@ constexpr int kBandTokens = 1024;
 
 template <class S>
 __global__ void __launch_bounds__(swiglu::kThreads, 1)
-    kernel(const __grid_constant__ CUtensorMap map_tiles, const __grid_constant__ CUtensorMap map_x,
-           const __grid_constant__ CUtensorMap map_y,
-           const __grid_constant__ swiglu::Arguments args) {
+    swiglu_kernel(const __grid_constant__ CUtensorMap map_tiles,
+                  const __grid_constant__ CUtensorMap map_x,
+                  const __grid_constant__ CUtensorMap map_y,
+                  const __grid_constant__ swiglu::Arguments args) {
   extern __shared__ __align__(1024) char shared[];
   auto& front = *reinterpret_cast<swiglu::Front<S>*>(shared);
   static_assert(sizeof(front) <= swiglu::kFrontBytes);
@@ -68,7 +69,7 @@ void launch(const BlockSwiglu& of, cudaStream_t stream) {
       .band = kBandTokens / S::kTileN,
       .type = of.type,
       .tokens = of.tokens};
-  const auto run = kernel<S>;
+  const auto run = swiglu_kernel<S>;
   allow_shared_bytes(run, swiglu::kSharedBytes<S>);
   const int items = args.pair_count * args.token_tiles;
   run<<<std::min(items, device_attribute(cudaDevAttrMultiProcessorCount)), swiglu::kThreads,

@@ -42,7 +42,7 @@
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::csr_merge {
 namespace {
 
 // How the N columns and the places of the merge path are divided.
@@ -242,4 +242,4 @@ class CsrMerge final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(CsrMerge);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::csr_merge

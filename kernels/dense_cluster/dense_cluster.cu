@@ -24,7 +24,7 @@
 #include "ptx/sm90a.cuh"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::dense_cluster {
 namespace {
 
 namespace cluster = dense_cluster;
@@ -206,7 +206,7 @@ class DenseClusterPrepared final : public Prepared {
     view_.data = memory_.data();
   }
 
-  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer&) override {
+  std::unique_ptr<Plan> bind(const spmmbench::Shape& shape, StageTimer&) override {
     return std::make_unique<DenseClusterPlan>(Problem{a_, shape, options_}, view_, device_);
   }
 
@@ -252,4 +252,4 @@ class DenseCluster final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(DenseCluster);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::dense_cluster

@@ -14,7 +14,7 @@
 #include "esmm/warp_list.cuh"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::esmm {
 namespace {
 
 using WarpTile = esmm::WarpList<8, 3>;
@@ -148,4 +148,4 @@ class Esmm final : public Kernel {
 
 SPMMBENCH_REGISTER_KERNEL(Esmm);
 
-}  // namespace spmmbench
+}  // namespace spmmbench::esmm

@@ -7,7 +7,7 @@
 #include "esmm_skip/device.cuh"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::esmm_skip {
 namespace {
 
 class EsmmSkipPlan final : public Plan {
@@ -98,4 +98,4 @@ SPMMBENCH_REGISTER_KERNEL(
 SPMMBENCH_REGISTER_KERNEL(EsmmSkip, "esmm_a", "esmm_skip with A's patterns only", true, false);
 SPMMBENCH_REGISTER_KERNEL(EsmmSkip, "esmm_b", "esmm_skip with B's patterns only", false, true);
 
-}  // namespace spmmbench
+}  // namespace spmmbench::esmm_skip

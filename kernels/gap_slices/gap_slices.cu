@@ -19,7 +19,7 @@
 #include "gap_slices/device_build.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gap_slices {
 namespace {
 
 using Slices = GapSlices;
@@ -210,4 +210,4 @@ class GapSlicesKernel final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(GapSlicesKernel);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gap_slices

@@ -22,7 +22,7 @@
 #include "ptx/sm90a.cuh"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gather_mma {
 namespace {
 
 using Streams = SlotStreams;
@@ -205,4 +205,4 @@ class GatherMma final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(GatherMma);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gather_mma

@@ -17,7 +17,7 @@
 #include "spmmbench/registry.hpp"
 #include "two_four/device.cuh"
 
-namespace spmmbench {
+namespace spmmbench::two_four {
 namespace {
 
 using two_four::Arguments;
@@ -189,7 +189,7 @@ class TwoFourPrepared final : public Prepared {
     device.synchronize();
   }
 
-  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+  std::unique_ptr<Plan> bind(const spmmbench::Shape& shape, StageTimer& stages) override {
     return std::make_unique<TwoFourPlan>(Problem{a_, shape, options_}, matrix_, device_, stages);
   }
 
@@ -244,4 +244,4 @@ class TwoFourKernel final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(TwoFourKernel);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::two_four

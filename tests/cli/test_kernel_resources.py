@@ -56,6 +56,10 @@ class KernelResources(unittest.TestCase):
         sources = [SOURCE / "kernels/gap_slices/device_build.cu", slices, joined]
         self.assertEqual(kernel_resources.defining("jagged::fill<true, unsigned int>", sources), slices)
         self.assertEqual(kernel_resources.defining("match::hold_rounds", sources), joined, "in a header of its folder")
+        skips, lists = SOURCE / "kernels/esmm_skip/esmm_skip.cu", SOURCE / "kernels/esmm/esmm.cu"
+        self.assertEqual(kernel_resources.defining("esmm::skip_tiles", [lists, skips]), skips)
+        self.assertEqual(kernel_resources.defining("esmm::extract_b<float>", [skips, lists]), lists,
+                         "in a header that one of its folder includes")
 
     def test_shared_memory_is_compared_in_steps_of_16_bytes(self):
         alone, joined, more = ({"kernels/a.cu": {"scan": {"shared_bytes": count}}} for count in (4, 16, 20))

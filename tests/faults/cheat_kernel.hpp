@@ -39,29 +39,25 @@ class CheatKernel final : public Kernel {
  public:
   explicit CheatKernel(const char* name, Elsewhere works = Elsewhere::nowhere,
                        Accumulation sums = Accumulation::fp32_fma)
-      : info_(planted_info(name, DeviceKind::host)), works_(works) {
+      : info_(planted_info(name, DeviceKind::host)), elsewhere_(works) {
     info_.accumulation = sums;
     info_.inspects_b = Plan::kInspectsB;
   }
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override {
-    if (works_ == Elsewhere::in_supports) work_for(kWork);
+    elsewhere_.supports();
     return Support::yes(0);
   }
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
                                     StageTimer& stages) const override {
     const auto timed = stages.scope("build");
-    const int before = prepared_++;
-    if ((works_ == Elsewhere::in_the_first_preparation && before == 0) ||
-        (works_ == Elsewhere::in_the_second_preparation && before == 1))
-      work_for(kWork);
+    elsewhere_.prepare();
     return std::make_unique<PreparedCheat<Plan>>(*a.a);
   }
 
  private:
   KernelInfo info_;
-  Elsewhere works_;
-  mutable int prepared_ = 0;
+  WorkElsewhere elsewhere_;
 };
 
 template <class Plan>

@@ -58,6 +58,25 @@ inline constexpr std::chrono::milliseconds kWork{30};
 // Where a kernel may work besides its plans.
 enum class Elsewhere { nowhere, in_supports, in_the_first_preparation, in_the_second_preparation };
 
+// That work of a kernel, which calls these from its functions of the same name.
+class WorkElsewhere {
+ public:
+  explicit WorkElsewhere(Elsewhere where) : where_(where) {}
+  void supports() const {
+    if (where_ == Elsewhere::in_supports) work_for(kWork);
+  }
+  void prepare() const {
+    const int before = prepared_++;
+    if ((where_ == Elsewhere::in_the_first_preparation && before == 0) ||
+        (where_ == Elsewhere::in_the_second_preparation && before == 1))
+      work_for(kWork);
+  }
+
+ private:
+  Elsewhere where_;
+  mutable int prepared_ = 0;
+};
+
 // After so many launches of a plan: the first is timed.
 inline constexpr int kLaunchThatPrepares = 4;
 

@@ -361,22 +361,19 @@ class CheatKernel final : public Kernel {
   CheatKernel(const char* name, Cheat cheat, Elsewhere works)
       : info_(planted_info(std::string("cheat_gpu_") + name, DeviceKind::cuda)),
         cheat_(cheat),
-        works_(works) {
+        elsewhere_(works) {
     info_.precisions = {Precision::fp32};
     info_.inspects_b = cheat == Cheat::once_for_a_constant_b;
   }
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override {
-    if (works_ == Elsewhere::in_supports) work_for(kWork);
+    elsewhere_.supports();
     return Support::yes(0);
   }
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
                                     StageTimer& stages) const override {
     const auto timed = stages.scope("build");
-    const int before = prepared_++;
-    if ((works_ == Elsewhere::in_the_first_preparation && before == 0) ||
-        (works_ == Elsewhere::in_the_second_preparation && before == 1))
-      work_for(kWork);
+    elsewhere_.prepare();
     auto made = std::make_unique<CheatA>(*a.a, cheat_, device);
     if (cheat_ == Cheat::clears_a)
       std::ranges::fill(const_cast<std::vector<float>&>(a.a->values), 0.0F);
@@ -386,8 +383,7 @@ class CheatKernel final : public Kernel {
  private:
   KernelInfo info_;
   Cheat cheat_;
-  Elsewhere works_;
-  mutable int prepared_ = 0;
+  WorkElsewhere elsewhere_;
 };
 
 void add(const char* name, Cheat cheat, Elsewhere works = Elsewhere::nowhere) {
