@@ -94,7 +94,6 @@ Buffer degree_order(const DeviceCsr& a, Device& device) {
   SPMMBENCH_CUDA_LAUNCHED();
   sort(array_at<void>(scratch, temporary_at), lengths, array_at<std::int32_t>(scratch, sorted_at),
        natural, order.as<std::int32_t>());
-  device.synchronize();
   return order;
 }
 

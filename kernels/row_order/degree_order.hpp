@@ -8,8 +8,8 @@
 
 namespace spmmbench {
 
-// The order `degree` (src/reorder/degree.cpp): an int32 for each row. Returns when it is there.
-// Throws Error where a row has 2^31 nonzeros or more.
+// The order `degree` (src/reorder/degree.cpp): an int32 for each row. Enqueues on the stream of the
+// device. Throws Error where a row has 2^31 nonzeros or more.
 Buffer degree_order(const DeviceCsr& a, Device& device);
 
 // Rows with nonzeros in the order `order` (a null buffer: as they come), and the others, ascending:

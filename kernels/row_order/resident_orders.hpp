@@ -21,7 +21,7 @@ class ResidentOrders {
   // Of `a`, the same matrix in every call: an int32 for each row; null: natural. Stage: "reorder".
   const Buffer& get(const DeviceCsr& a, const std::string& spec, StageTimer& stages);
   // What windows gather in them, by spec.
-  SharedParts<std::string, WcsrEstimate>& surveyed() {
+  SharedParts<std::string, SurveyedWindows>& surveyed() {
     return shared_ != nullptr ? shared_->surveyed() : own_surveyed_;
   }
 
@@ -32,7 +32,7 @@ class ResidentOrders {
   SharedOrders* shared_;  // or null
   Device& device_;
   SharedParts<std::string, Buffer> own_;
-  SharedParts<std::string, WcsrEstimate> own_surveyed_;
+  SharedParts<std::string, SurveyedWindows> own_surveyed_;
 };
 
 }  // namespace spmmbench

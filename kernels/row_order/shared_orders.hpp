@@ -1,7 +1,10 @@
 #pragma once
 // Row orders that several kernels of one device share.
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "format/wcsr_estimate.hpp"
 #include "spmmbench/device.hpp"
@@ -9,6 +12,16 @@
 #include "spmmbench/shared_parts.hpp"
 
 namespace spmmbench {
+
+// Of 32 rows: distinct columns of four windows of 8 rows, two of 16 and one of 32, 0 where a window
+// has no rows, and the nonzeros.
+using GroupCounts = std::array<std::int32_t, 8>;
+
+// What windows gather in an order.
+struct SurveyedWindows {
+  WcsrEstimate estimate;
+  std::vector<GroupCounts> groups;  // all, or none where only some were counted
+};
 
 // Those of the host, and a place for those on the device (resident_orders.hpp), so that each is
 // made once for all kernels that are given this.
@@ -22,12 +35,12 @@ class SharedOrders final : public RowOrders {
   }
   SharedParts<std::string, Buffer>& on_device() { return on_device_; }
   // What windows gather in the orders on the device.
-  SharedParts<std::string, WcsrEstimate>& surveyed() { return surveyed_; }
+  SharedParts<std::string, SurveyedWindows>& surveyed() { return surveyed_; }
 
  private:
   RowOrders* host_;
   SharedParts<std::string, Buffer> on_device_;  // by spec
-  SharedParts<std::string, WcsrEstimate> surveyed_;
+  SharedParts<std::string, SurveyedWindows> surveyed_;
 };
 
 }  // namespace spmmbench

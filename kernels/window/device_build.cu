@@ -2,7 +2,8 @@
 // distinct columns of each window, then rank every entry's column among them and put it in its box.
 //
 // For a small matrix a wait takes as long as a kernel. So there is one, for the size of the format:
-// the kernel that sums the tiles up tells the host.
+// the kernel that sums the tiles up tells the host. There is none where a survey has counted all
+// windows, and the first pass is left out.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cub/block/block_scan.cuh>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -24,8 +26,8 @@
 namespace spmmbench {
 namespace {
 
-using wcsr::Boxes, wcsr::Counting, wcsr::Csr, wcsr::LongWindows, wcsr::Places, wcsr::Placing,
-    wcsr::Positions, wcsr::Scan;
+using wcsr::Boxes, wcsr::Counting, wcsr::Csr, wcsr::Listed, wcsr::LongWindows, wcsr::Part,
+    wcsr::Places, wcsr::Placing, wcsr::Positions, wcsr::Scan;
 
 template <class Bits>
 __global__ void put_values(const Bits* entries, const std::uint32_t* positions, Bits* values,
@@ -40,7 +42,7 @@ constexpr int kSumThreads = 1024;
 struct Sums {
   std::int64_t gathered;        // distinct columns
   std::int32_t tiles, longest;  // in all, and of the longest window
-  unsigned long_windows;        // that are listed
+  unsigned long_windows;        // parts that are listed
 };
 
 // What the host is told: the window pointers where they are few.
@@ -119,21 +121,22 @@ std::size_t shared_bytes(const DeviceCsr& matrix) {
 struct Division {
   enum class By { warps, small_ctas, large_ctas } by = By::large_ctas;
   int limit = LongWindows::kNone;
-  std::int64_t most_listed = 0;
+  std::int64_t most_listed = 0;  // parts of such windows
 };
 
 // Large CTAs where each has much to do; warps where windows have few entries and are many.
 Division divide(const DeviceCsr& matrix, std::int64_t windows, const Device& device) {
-  constexpr std::int64_t kFewEntries = 128, kManyEntries = 4096;  // in the mean
+  constexpr std::int64_t kFewEntries = 192, kManyEntries = 4096;  // in the mean
   constexpr std::int64_t kManyWindowsPerSm = 12;
   constexpr int kLimitOfWarps = 1024, kLimitOfSmallCtas = 8192;
   if (matrix.nnz > kManyEntries * windows) return {};
   const bool by_warps =
       matrix.nnz <= kFewEntries * windows && windows >= kManyWindowsPerSm * device.info().sm_count;
   const int limit = by_warps ? kLimitOfWarps : kLimitOfSmallCtas;
-  const std::int64_t listed = matrix.nnz / limit;
+  const std::int64_t longs = matrix.nnz / limit;
   return {by_warps ? Division::By::warps : Division::By::small_ctas,
-          listed > 0 ? limit : LongWindows::kNone, listed};
+          longs > 0 ? limit : LongWindows::kNone,
+          longs > 0 ? longs + matrix.nnz / Part::kEntries : 0};
 }
 
 template <class Pass>
@@ -157,20 +160,22 @@ void launch_pass(const DeviceCsr& matrix, std::int64_t windows, Division::By by,
   SPMMBENCH_CUDA_LAUNCHED();
 }
 
-// The windows of `list`: `most` of them, or as many as `count` on the device says.
 template <class Pass>
-void launch_list(const DeviceCsr& matrix, const Pass& pass, const std::int32_t* list,
-                 std::int64_t most, const unsigned* count, const Device& device,
-                 cudaStream_t stream) {
-  const auto ctas = static_cast<unsigned>(std::min<std::int64_t>(most, device.info().sm_count));
-  wcsr::pass_of_list<kLargeThreads>
-      <<<ctas, kLargeThreads, shared_bytes<kLargeThreads>(matrix), stream>>>(pass, list, most,
-                                                                             count);
+void launch_parts(const DeviceCsr& matrix, const Pass& pass, const Listed& longs,
+                  const Device& device, cudaStream_t stream) {
+  constexpr std::int64_t kCtasOfSm = 2;  // of that many threads
+  const auto ctas =
+      static_cast<unsigned>(std::min<std::int64_t>(longs.most, kCtasOfSm * device.info().sm_count));
+  wcsr::pass_of_parts<kLargeThreads>
+      <<<ctas, kLargeThreads, shared_bytes<kLargeThreads>(matrix), stream>>>(pass, longs);
   SPMMBENCH_CUDA_LAUNCHED();
 }
 
-std::int64_t windows_of(const WcsrShape& shape, std::int64_t places) {
-  return (places + shape.window_rows - 1) / shape.window_rows;
+DeviceWcsr unbuilt(const WcsrShape& shape, std::int64_t places) {
+  DeviceWcsr out;
+  out.shape = shape;
+  out.places = places;
+  return out;
 }
 
 // Of the window pointers, filled up to 16 bytes.
@@ -206,7 +211,7 @@ std::size_t allocate_arrays(const WcsrShape& shape, Device& device, DeviceWcsr& 
 
 namespace {
 
-// Returns how many windows are listed.
+// Returns how many parts are listed.
 std::int64_t keep_sizes(const ToldToHost& there, DeviceWcsr& out) {
   const std::int64_t windows = out.windows();
   const bool with_pointers = windows <= DeviceWcsr::kMostOnHost;
@@ -220,56 +225,85 @@ std::int64_t keep_sizes(const ToldToHost& there, DeviceWcsr& out) {
 
 // What the counts of windows need of `input`.
 struct CountsLayout {
-  CountsLayout(MemoryLayout& layout, std::int64_t windows, std::int64_t most_listed)
+  CountsLayout(MemoryLayout& layout, std::int64_t windows, const Division& division)
       : counts(layout.add(bytes_of_counts(windows))),
-        longs(layout.add(most_listed * sizeof(std::int32_t))) {}
-  std::size_t counts, longs;
+        longs(layout.add(division.most_listed * sizeof(Part))),
+        distinct(layout.add(division.most_listed * sizeof(std::int32_t))) {}
+  std::size_t counts, longs, distinct;
 };
 
-// Counts, and waits for the sums, which say how large the format is. Returns how many windows are
-// listed.
-std::int64_t count_windows(const DeviceCsr& csr, const Csr& a, const Division& division,
-                           std::int32_t* counts, std::int32_t* list, Device& device,
-                           DeviceWcsr& out) {
+// As many as were counted, and no more than may be.
+Listed listed(const Buffer& input, const CountsLayout& layout, const Division& division,
+              const ToldToHost& told) {
+  return {array_at<Part>(input, layout.longs), division.most_listed, told.arrivals(),
+          array_at<std::int32_t>(input, layout.distinct)};
+}
+
+// What the second pass reads.
+struct Counted {
+  const std::int32_t* first_tile = nullptr;  // of every window, and the end
+  Listed longs{};                            // none but where there is a limit
+  int limit = LongWindows::kNone;
+};
+
+// Enqueues the counts, and the sums that say how large the format is.
+void start_counts(const DeviceCsr& csr, const Csr& a, const Division& division,
+                  const CountsLayout& layout, const ToldToHost& told, Device& device,
+                  DeviceWcsr& out) {
   const auto stream = static_cast<cudaStream_t>(device.stream().handle);
-  const ToldToHost told(device);
-  Counting pass{a, counts, {division.limit, list, told.arrivals()}};
+  auto* const counts = array_at<std::int32_t>(out.input, layout.counts);
+  Counting pass{
+      a, counts, {division.limit, array_at<Part>(out.input, layout.longs), told.arrivals()}};
   launch_pass(csr, out.windows(), division.by, pass, stream);
-  if (division.most_listed > 0) {
-    pass.longs.most = LongWindows::kNone;
-    launch_list(csr, pass, list, division.most_listed, told.arrivals(), device, stream);
-  }
+  if (division.most_listed > 0)
+    launch_parts(csr, pass, listed(out.input, layout, division, told), device, stream);
   sum_tiles<<<1, kSumThreads, 0, stream>>>(counts, out.windows(), out.shape.tile_columns,
                                            told.arrivals(), told.as<ToldSizes>());
   SPMMBENCH_CUDA_LAUNCHED();
-  device.synchronize();
-  return keep_sizes(told, out);
 }
 
-void build(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
-           std::int64_t places, const Division& division, const CountsLayout& layout,
-           Device& device, DeviceWcsr& out) {
-  out.places = places;
-  out.shape = shape;
-  const auto stream = static_cast<cudaStream_t>(device.stream().handle);
-  const Csr a{csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows};
-  auto* const first_tile = array_at<std::int32_t>(out.input, layout.counts);
-  auto* const list = array_at<std::int32_t>(out.input, layout.longs);
-  const std::int64_t listed = count_windows(csr, a, division, first_tile, list, device, out);
+// Waits for them.
+Counted take_counts(const Division& division, const CountsLayout& layout, const ToldToHost& told,
+                    Device& device, DeviceWcsr& out) {
+  device.synchronize();
+  Counted counted{array_at<std::int32_t>(out.input, layout.counts),
+                  listed(out.input, layout, division, told), division.limit};
+  counted.longs.most = keep_sizes(told, out);
+  counted.longs.count = nullptr;
+  return counted;
+}
 
-  const std::size_t zeroed = allocate_arrays(shape, device, out);
-  device.fill_bytes(out.memory.data(), 0, zeroed);
-  with_value_bits(shape, [&](auto bits) {
+// The same from counts that are known.
+Counted take_counts(std::span<const std::int32_t> distinct, Device& device, DeviceWcsr& out) {
+  out.told = std::make_unique<ToldToHost>(device);
+  auto* const first_tile = out.told->as<ToldSizes>()->window_ptr;
+  std::vector<std::int32_t>& ptr = out.window_ptr_host;
+  ptr.assign(1, 0);
+  for (const std::int32_t columns : distinct) {
+    const int tile = out.shape.tile_columns;
+    ptr.push_back(ptr.back() + std::max(1, (columns + tile - 1) / tile));
+    out.gathered += columns;
+  }
+  out.sizes = sizes_of(ptr);
+  std::ranges::copy(ptr, first_tile);
+  return {.first_tile = first_tile};
+}
+
+void place(const DeviceCsr& csr, const Csr& a, const Division& division, const Counted& counted,
+           Device& device, DeviceWcsr& out) {
+  const auto stream = static_cast<cudaStream_t>(device.stream().handle);
+  const std::size_t value_bytes = allocate_arrays(out.shape, device, out);
+  const bool has_longs = counted.longs.most > 0;  // whose parts share tiles
+  if (has_longs) device.fill_bytes(out.memory.data(), 0, value_bytes);
+  with_value_bits(out.shape, [&](auto bits) {
     using Bits = decltype(bits);
     Placing<Boxes<Bits>> pass{
         a,
-        {first_tile, out.window_ptr, out.col_idx, out.windows(), shape.tile_columns},
-        {static_cast<const Bits*>(csr.values), static_cast<Bits*>(out.values)},
-        division.limit};
+        {counted.first_tile, out.window_ptr, out.col_idx, out.windows(), out.shape.tile_columns},
+        {static_cast<const Bits*>(csr.values), static_cast<Bits*>(out.values), has_longs},
+        counted.limit};
     launch_pass(csr, out.windows(), division.by, pass, stream);
-    if (listed == 0) return;
-    pass.most = LongWindows::kNone;
-    launch_list(csr, pass, list, listed, nullptr, device, stream);
+    if (has_longs) launch_parts(csr, pass, counted.longs, device, stream);
   });
 }
 
@@ -285,36 +319,82 @@ DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
   require_countable(operand.nnz());
   const std::int64_t places =
       row_order.empty() ? operand.m() : static_cast<std::int64_t>(row_order.size());
-  DeviceWcsr out;
+  DeviceWcsr out = unbuilt(shape, places);
   out.csr = std::make_unique<ResidentCsr>(operand, device, stages);
   const DeviceCsr& csr = out.csr->view();
-  const std::int64_t windows = windows_of(shape, places);
-  const Division division = divide(csr, windows, device);
+  const Division division = divide(csr, out.windows(), device);
   MemoryLayout layout;
   const std::size_t row_of = layout.add(bytes_of(row_order));
-  const CountsLayout counts(layout, windows, division.most_listed);
+  const CountsLayout counts(layout, out.windows(), division);
   {
     const auto timed = stages.scope("upload");
     out.input = device.allocate(layout.bytes());
     device.upload(array_at<void>(out.input, row_of), row_order.data(), bytes_of(row_order));
   }
   const auto timed = stages.scope("build");
-  build(csr, shape, row_order.empty() ? nullptr : array_at<std::int32_t>(out.input, row_of), places,
-        division, counts, device, out);
+  const Csr view{csr.row_ptr, csr.col_idx,
+                 row_order.empty() ? nullptr : array_at<std::int32_t>(out.input, row_of), places,
+                 shape.window_rows};
+  const ToldToHost told(device);
+  start_counts(csr, view, division, counts, told, device, out);
+  place(csr, view, division, take_counts(division, counts, told, device, out), device, out);
   return out;
+}
+
+struct StartedWcsr::Counts {
+  Counts(const DeviceCsr& matrix, const WcsrShape& shape, const std::int32_t* row_of,
+         std::int64_t places, Device& device)
+      : csr(matrix),
+        out(unbuilt(shape, places)),
+        a{csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows},
+        division(divide(csr, out.windows(), device)),
+        layout(memory, out.windows(), division),
+        told(device) {
+    out.input = device.allocate(memory.bytes());
+    start_counts(csr, a, division, layout, told, device, out);
+  }
+
+  DeviceCsr csr;
+  DeviceWcsr out;
+  Csr a;
+  Division division;
+  MemoryLayout memory;
+  CountsLayout layout;
+  ToldToHost told;
+};
+
+StartedWcsr::StartedWcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
+                         std::int64_t places, Device& device) {
+  require_countable(csr.nnz);
+  counts_ = std::make_unique<Counts>(csr, shape, row_of, places, device);
+}
+StartedWcsr::~StartedWcsr() = default;
+StartedWcsr::StartedWcsr(StartedWcsr&&) noexcept = default;
+
+DeviceWcsr StartedWcsr::finish(Device& device, StageTimer& stages) && {
+  const auto timed = stages.scope("build");
+  Counts& c = *counts_;
+  const Counted counted = take_counts(c.division, c.layout, c.told, device, c.out);
+  place(c.csr, c.a, c.division, counted, device, c.out);
+  return std::move(c.out);
 }
 
 DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
                       std::int64_t places, Device& device, StageTimer& stages) {
+  const auto timed = stages.scope("build");
+  StageTimer inside;
+  return StartedWcsr(csr, shape, row_of, places, device).finish(device, inside);
+}
+
+DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
+                      std::span<const std::int32_t> distinct, std::int64_t places, Device& device,
+                      StageTimer& stages) {
   require_countable(csr.nnz);
   const auto timed = stages.scope("build");
-  DeviceWcsr out;
-  const std::int64_t windows = windows_of(shape, places);
-  const Division division = divide(csr, windows, device);
-  MemoryLayout layout;
-  const CountsLayout counts(layout, windows, division.most_listed);
-  out.input = device.allocate(layout.bytes());
-  build(csr, shape, row_of, places, division, counts, device, out);
+  DeviceWcsr out = unbuilt(shape, places);
+  const Counted counted = take_counts(distinct, device, out);
+  place(csr, {csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows},
+        divide(csr, out.windows(), device), counted, device, out);
   return out;
 }
 

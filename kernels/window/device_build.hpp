@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "common/resident_csr.hpp"
 #include "format/tile_work.hpp"
 #include "format/wcsr.hpp"
+#include "gpu/told_to_host.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/kernel.hpp"
 
@@ -18,9 +20,16 @@ struct DeviceWcsr {
   void* values = nullptr;              // [tiles * window_rows * tile_columns], the shape's type
   std::int32_t* window_ptr = nullptr;  // [windows + 1]
   std::int32_t* col_idx = nullptr;     // [tiles * tile_columns]
-  // What the device build reads; may be freed once it has ended.
+  // What the device build reads; is freed once it has ended.
   std::unique_ptr<ResidentCsr> csr;
+  std::unique_ptr<ToldToHost> told;
   Buffer input;
+  bool is_under_way() const { return told != nullptr || input.data() != nullptr; }
+  void free_input() {
+    csr.reset();
+    told.reset();
+    input = {};
+  }
   // Empty where they are more than kMostOnHost: their work is then cut on the device.
   std::vector<std::int32_t> window_ptr_host;
   static constexpr std::int64_t kMostOnHost = 16'000;  // 64 KB
@@ -44,6 +53,27 @@ DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
 // rows of the order. Stage: "build".
 DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
                       std::int64_t places, Device& device, StageTimer& stages);
+// Where the distinct columns of each window are known, of at most kMostOnHost windows.
+DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
+                      std::span<const std::int32_t> distinct, std::int64_t places, Device& device,
+                      StageTimer& stages);
+
+// A build that may turn out not to be needed: what it counts is enqueued, and not waited for. All
+// that is given outlives it.
+class StartedWcsr {
+ public:
+  StartedWcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
+              std::int64_t places, Device& device);
+  StartedWcsr(StartedWcsr&&) noexcept;
+  ~StartedWcsr();
+
+  // Stage: "build".
+  DeviceWcsr finish(Device& device, StageTimer& stages) &&;
+
+ private:
+  struct Counts;
+  std::unique_ptr<Counts> counts_;
+};
 
 // Where `wcsr`, built from `csr` with this row order, has the value of each entry: a uint32 for
 // each. Throws Error for 2^32 values and more. Returns when they are there.

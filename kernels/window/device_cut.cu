@@ -335,7 +335,6 @@ DeviceWork cut_windows(const std::int32_t* window_ptr, std::int64_t windows, con
     write_empty_spans<<<1, kWarpLanes, 0, stream>>>(spans + used, empty);
     SPMMBENCH_CUDA_LAUNCHED();
   }
-  device.synchronize();  // before `scratch` goes
   return out;
 }
 

@@ -14,7 +14,8 @@ struct DeviceWork {
   WorkSize size;
 };
 
-// `window_ptr` lies on the device. Returns when all is there. Throws DeviceError.
+// `window_ptr` lies on the device. The size is known when this returns; the last of the work may
+// still be enqueued on the stream of the device. Throws DeviceError.
 DeviceWork cut_windows(const std::int32_t* window_ptr, std::int64_t windows, const TileCut& cut,
                        Device& device);
 

@@ -2,7 +2,7 @@
 // The two passes of the WCSR build: count the distinct columns of each window, then rank every
 // entry's column among them and put it in its box. A window has a CTA; or, where most have few
 // entries, a warp, and those that do not fit have the CTA one after the other. A window of very
-// many entries is left to a kernel of large CTAs.
+// many entries is left to a kernel of large CTAs, which share it by ranges of its columns.
 
 #include <cstdint>
 #include <limits>
@@ -14,16 +14,31 @@
 
 namespace spmmbench::wcsr {
 
-// Windows of more than `most` entries are listed and not counted.
+// A range of the columns of a long window.
+struct Part {
+  static constexpr std::int32_t kEntries = 8192;  // of the window for each part
+  static constexpr int kMost = 64;                // of a window
+
+  std::int32_t window, number;
+
+  __host__ __device__ static int count(std::int32_t entries) {
+    const std::int32_t wanted = (entries - 1) / kEntries + 1;
+    return wanted < kMost ? wanted : kMost;
+  }
+};
+
+// Windows of more than `most` entries are listed part by part, and not counted.
 struct LongWindows {
   static constexpr int kNone = std::numeric_limits<int>::max();
 
   int most;
-  std::int32_t* list;
-  unsigned* count;  // zero to begin with
+  Part* list;
+  unsigned* count;  // of the parts; zero to begin with
 
-  __device__ void add(std::int64_t window) const {
-    list[atomicAdd(count, 1U)] = static_cast<std::int32_t>(window);
+  __device__ void add(std::int64_t window, std::int32_t entries) const {
+    const int parts = Part::count(entries);
+    Part* const first = list + atomicAdd(count, static_cast<unsigned>(parts));
+    for (int i = 0; i < parts; ++i) first[i] = {static_cast<std::int32_t>(window), i};
   }
 };
 
@@ -38,12 +53,32 @@ struct Counting {
     __shared__ ScatteredColumns<kThreads> scattered;
     read_window(a, index * a.window_rows, window);
     if (window.count() > longs.most) {
-      if (threadIdx.x == 0) longs.add(index);
+      if (threadIdx.x == 0) {
+        longs.add(index, window.count());
+        counts[index] = 0;
+      }
     } else {
       const std::int32_t distinct = count_distinct<kThreads>(a, window, shared, scattered);
       if (threadIdx.x == 0) counts[index] = distinct;
     }
     __syncthreads();  // all of it may be used for another window
+  }
+
+  // `columns`: of the window's parts.
+  template <int kThreads>
+  __device__ void part_by_cta(const Part& part, std::int32_t* columns,
+                              unsigned char* shared) const {
+    __shared__ Window window;
+    __shared__ ScatteredColumns<kThreads> scattered;
+    read_window(a, std::int64_t{part.window} * a.window_rows, window);
+    const int parts = Part::count(window.count());
+    if (parts > 1) take_part(a, part.number, parts, window);
+    const std::int32_t distinct = count_distinct<kThreads>(a, window, shared, scattered);
+    if (threadIdx.x == 0) {
+      columns[part.number] = distinct;
+      atomicAdd(counts + part.window, distinct);
+    }
+    __syncthreads();  // all of it may be used for another part
   }
 
   // False where the window does not fit.
@@ -64,9 +99,18 @@ struct Counting {
 template <class Bits>
 struct Boxes {
   const Bits* entries;  // values of the CSR matrix
-  Bits* values;         // all zero
+  Bits* values;
+  bool are_zero;  // or become so, window by window
   __device__ void put(std::int64_t entry, std::int64_t at) const {
     values[at] = mark_entry(entries[entry]);
+  }
+  // Values of whole tiles, by `thread` of `threads`.
+  __device__ void clear(std::int64_t from, std::int64_t to, int thread, int threads) const {
+    if (are_zero) return;
+    constexpr std::int64_t kPerVector = sizeof(uint4) / sizeof(Bits);
+    auto* const vectors = reinterpret_cast<uint4*>(values);
+    for (std::int64_t i = from / kPerVector + thread; i < to / kPerVector; i += threads)
+      vectors[i] = make_uint4(0, 0, 0, 0);
   }
 };
 
@@ -76,6 +120,7 @@ struct Positions {
   __device__ void put(std::int64_t entry, std::int64_t at) const {
     of[entry] = static_cast<std::uint32_t>(at);
   }
+  __device__ void clear(std::int64_t, std::int64_t, int, int) const {}
 };
 
 struct Places {
@@ -98,8 +143,10 @@ struct Placing {
     const Placing& in;
     std::int64_t tile, end;
     std::int32_t* col_idx;
+    std::int32_t before = 0;  // columns of the window's parts before this one
+    bool is_last = true;      // of the parts
 
-    // `thread` of the `threads` that place the window together.
+    // `thread` of the threads that place the window or a part of it together.
     __device__ Target(const Placing& placing, std::int64_t index, int thread)
         : in(placing),
           tile(in.out.first_tile[index]),
@@ -110,7 +157,12 @@ struct Placing {
       if (index + 1 == in.out.windows)
         in.out.window_ptr[index + 1] = static_cast<std::int32_t>(end);
     }
+    __device__ void clear(int thread, int threads) const {
+      const std::int64_t of_tile = std::int64_t{in.a.window_rows} * in.out.tile_columns;
+      in.entries.clear(tile * of_tile, end * of_tile, thread, threads);
+    }
     __device__ void pad(std::int64_t distinct, int thread, int threads) const {
+      if (!is_last) return;
       for (std::int64_t at = distinct + thread; at < (end - tile) * in.out.tile_columns;
            at += threads)
         col_idx[at] = Wcsr::kPadding;
@@ -124,14 +176,25 @@ struct Placing {
   template <int kThreads>
   __device__ void by_cta(std::int64_t index, unsigned char* shared) const {
     __shared__ Window window;
-    __shared__ ScatteredColumns<kThreads> scattered;
-    __shared__ typename Scan<kThreads>::TempStorage scan;
     read_window(a, index * a.window_rows, window);
     if (window.count() > most) return __syncthreads();
     const Target target(*this, index, static_cast<int>(threadIdx.x));
-    if (window.is_scattered()) place_scattered<kThreads>(window, scattered, target);
-    else place_marked<kThreads>(window, shared, scan, target);
-    __syncthreads();  // all of it may be used for another window
+    target.clear(static_cast<int>(threadIdx.x), kThreads);
+    place<kThreads>(window, shared, target);
+  }
+
+  // The values are zero.
+  template <int kThreads>
+  __device__ void part_by_cta(const Part& part, const std::int32_t* columns,
+                              unsigned char* shared) const {
+    __shared__ Window window;
+    read_window(a, std::int64_t{part.window} * a.window_rows, window);
+    const int parts = Part::count(window.count());
+    if (parts > 1) take_part(a, part.number, parts, window);
+    Target target(*this, part.window, static_cast<int>(threadIdx.x));
+    for (int i = 0; i < part.number; ++i) target.before += columns[i];
+    target.is_last = part.number + 1 == parts;
+    place<kThreads>(window, shared, target);
   }
 
   // False where the window does not fit. `ranks`: shared memory for one of each entry.
@@ -141,6 +204,7 @@ struct Placing {
     if (!window.fits()) return false;
     const int lane = static_cast<int>(threadIdx.x) % kLanes;
     const Target target(*this, index, lane);
+    target.clear(lane, kLanes);
     window.with_items([&](auto items) {
       Key keys[items()];
       window.sorted(keys);
@@ -167,6 +231,16 @@ struct Placing {
   }
 
  private:
+  // By all threads; ends with a barrier.
+  template <int kThreads>
+  __device__ void place(const Window& window, unsigned char* shared, const Target& target) const {
+    __shared__ ScatteredColumns<kThreads> scattered;
+    __shared__ typename Scan<kThreads>::TempStorage scan;
+    if (window.is_scattered()) place_scattered<kThreads>(window, scattered, target);
+    else place_marked<kThreads>(window, shared, scan, target);
+    __syncthreads();  // all of it may be used for another window
+  }
+
   template <int kThreads>
   __device__ void place_scattered(const Window& window, ScatteredColumns<kThreads>& scattered,
                                   const Target& target) const {
@@ -177,11 +251,11 @@ struct Placing {
     __syncthreads();
     const bool first = scattered.is_first(count);
     const std::int32_t own = scattered.column[threadIdx.x];
-    target.pad(__syncthreads_count(first), static_cast<int>(threadIdx.x), kThreads);
+    target.pad(target.before + __syncthreads_count(first), static_cast<int>(threadIdx.x), kThreads);
     if (!first) scattered.column[threadIdx.x] = std::numeric_limits<std::int32_t>::max();
     __syncthreads();
     for_each_entry<kThreads>(a, window, [&](std::int64_t entry, int row, std::int32_t) {
-      std::int32_t rank = 0;
+      std::int32_t rank = target.before;
       for (std::int32_t i = 0; i < count; ++i) rank += scattered.column[i] < own;
       if (first) target.col_idx[rank] = own;
       target.put(entry, row, rank);
@@ -192,7 +266,7 @@ struct Placing {
   __device__ void place_marked(const Window& window, unsigned char* shared,
                                typename Scan<kThreads>::TempStorage& scan,
                                const Target& target) const {
-    std::int32_t rank = 0;
+    std::int32_t rank = target.before;
     for (std::int64_t first = window.first_column; first <= window.last_column;
          first += kSlab<kThreads>) {
       Bitmap<kThreads> bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
@@ -219,15 +293,23 @@ __global__ void __launch_bounds__(kThreads) pass_by_cta(const __grid_constant__ 
   pass.template by_cta<kThreads>(blockIdx.x, shared);
 }
 
-// The windows of `list`: so many, or as many as `count` says.
+// Parts of long windows: so many of `list`, or as many as `count` says.
+struct Listed {
+  const Part* list;
+  std::int64_t most;
+  const unsigned* count;  // or null
+  std::int32_t* columns;  // of each part
+};
+
 template <int kThreads, class Pass>
 __global__ void __launch_bounds__(kThreads)
-    pass_of_list(const __grid_constant__ Pass pass, const std::int32_t* list, std::int64_t most,
-                 const unsigned* count) {
+    pass_of_parts(const __grid_constant__ Pass pass, const Listed longs) {
   extern __shared__ __align__(16) unsigned char shared[];
-  const std::int64_t listed = count == nullptr ? most : *count;
-  for (std::int64_t i = blockIdx.x; i < listed; i += gridDim.x)
-    pass.template by_cta<kThreads>(list[i], shared);
+  const std::int64_t listed = longs.count == nullptr ? longs.most : *longs.count;
+  for (std::int64_t i = blockIdx.x; i < listed; i += gridDim.x) {
+    const Part part = longs.list[i];
+    pass.template part_by_cta<kThreads>(part, longs.columns + (i - part.number), shared);
+  }
 }
 
 constexpr int kWarpsOfCta = 4;

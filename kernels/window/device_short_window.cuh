@@ -9,20 +9,10 @@
 
 namespace spmmbench::wcsr {
 
-constexpr unsigned kAllLanes = 0xFFFFFFFFU;
-constexpr int kLanes = 32;
+constexpr int kLanes = kWarpLanes;
 
 // The exclusive sum over the lanes before.
-__device__ inline int sum_before(int mine) {
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  int sum = mine;
-#pragma unroll
-  for (int step = 1; step < kLanes; step *= 2) {
-    const int other = __shfl_up_sync(kAllLanes, sum, step);
-    if (lane >= step) sum += other;
-  }
-  return sum - mine;
-}
+__device__ inline int sum_before(int mine) { return sum_to(mine) - mine; }
 
 // Bitonic: ascending from lane to lane, kItems in each.
 template <int kItems, class Key>

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -24,17 +24,38 @@ namespace {
 
 constexpr int kLargeSurvey = 1024, kSmallSurvey = 256;  // of a CTA for each window
 constexpr int kGroupRows = kWcsrHeights[2];             // a group is a window of the largest height
-constexpr int kWindowsOfGroup = 7;                      // four of 8 rows, two of 16, one of 32
-constexpr int kCountsOfGroup = 8;                       // and its nonzeros
+constexpr int kWindowsOfGroup = 7;                      // of a group's counts
+constexpr int kCountsOfGroup = std::tuple_size_v<GroupCounts>;
 
 constexpr int kSamplesPart = kWindowsOfGroup;  // the part of a grid that reads samples of rows
 constexpr std::int64_t kMostGroups = 256;      // of an order whose nonzeros have no offsets
+// All groups are counted where there are no more, with no more nonzeros: it takes less time than a
+// first pass of the build and the wait for it.
+constexpr std::int64_t kMostInAll = 512, kMostEntriesInAll = std::int64_t{1} << 22;
+// So many CTAs share a window of the first group in an order by length, which may have most of A.
+constexpr int kSharesOfLongest = 32;
 
 // What the host is told.
 struct ToldSamples {
   std::int64_t lengths[kSampledRows];  // of rows_at_nonzeros
+  std::int32_t groups[kSampledRows];   // of these rows
   std::int32_t empty, sampled;         // rows of the sample of share_of_empty_rows
-  std::int32_t counts[kMostGroups * kCountsOfGroup];
+  std::int32_t counts[(kMostInAll + kSharesOfLongest) * kCountsOfGroup];
+};
+
+// Which groups are counted.
+struct Grid {
+  bool at_nonzeros = false;  // at sampled ones, where rows have their own order; else so many
+  std::int64_t groups = 0;   // evenly spaced ones
+  int of_first = 1;          // CTAs that share a window of the first
+
+  std::int64_t ctas() const { return groups > 0 ? groups + of_first - 1 : 0; }
+};
+
+// A CTA's share of the columns of a group's windows.
+struct Share {
+  std::int64_t group;
+  int index, count;
 };
 
 // By all threads.
@@ -44,6 +65,7 @@ __device__ void read_samples(const DeviceCsr& a, ToldSamples* told) {
   if (thread < kSampledRows && a.nnz > 0) {
     const std::int64_t row = row_at_nonzero(a, thread);
     told->lengths[thread] = a.row_ptr[row + 1] - a.row_ptr[row];
+    told->groups[thread] = static_cast<std::int32_t>(row / kGroupRows);
   }
   const std::int64_t places = min(kSampledPlaces, (a.rows + kRowsOfPlace - 1) / kRowsOfPlace);
   int empty = 0, sampled = 0;
@@ -60,12 +82,31 @@ __device__ void read_samples(const DeviceCsr& a, ToldSamples* told) {
   told->sampled = sampled;
 }
 
-// A CTA for each window of each group: its distinct columns. Groups lie at sampled nonzeros, or,
-// where rows have another order, evenly among the places. One CTA of the part after the windows
-// reads samples of rows; blockIdx.y counts parts from `first_part`.
+// Samples in one group share it. By all threads.
+template <int kThreads>
+__device__ Share share_of(const DeviceCsr& a, const Grid& grid) {
+  const int index = static_cast<int>(blockIdx.x);
+  const std::int64_t all = (a.rows + kGroupRows - 1) / kGroupRows;
+  if (!grid.at_nonzeros) {
+    if (index < grid.of_first) return {0, index, grid.of_first};
+    return {all * (index - grid.of_first + 1) / grid.groups, 0, 1};
+  }
+  const std::int64_t group = shared_row_at_nonzero<kThreads>(a, index) / kGroupRows;
+  const std::int64_t end = a.row_ptr[min(a.rows, (group + 1) * kGroupRows)];
+  const int sample = static_cast<int>(threadIdx.x);
+  const std::int64_t entry = sample < kSampledRows ? sampled_nonzero(a, sample) : end;
+  const bool is_here = entry >= a.row_ptr[group * kGroupRows] && entry < end;
+  const int before = __syncthreads_count(is_here && sample < index);
+  return {group, before, __syncthreads_count(is_here)};
+}
+
+// A CTA for each window of each group, or for a share of it: its distinct columns. One CTA of the
+// part after the windows reads samples of rows; blockIdx.y counts parts from `first_part`.
 template <int kThreads>
 __global__ void __launch_bounds__(kThreads)
-    survey_rows(DeviceCsr matrix, const std::int32_t* row_of, int first_part, ToldSamples* told) {
+    survey_rows(DeviceCsr matrix, const std::int32_t* row_of, Grid grid, int first_part,
+                ToldSamples* told) {
+  constexpr std::int32_t kManyEntries = 4096;  // of a window that is shared
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ wcsr::Window window;
   __shared__ wcsr::ScatteredColumns<kThreads> scattered;
@@ -76,12 +117,8 @@ __global__ void __launch_bounds__(kThreads)
   }
   const int height = part < 4 ? kGroupRows / 4 : part < 6 ? kGroupRows / 2 : kGroupRows;
   const int index = part < 4 ? part : part < 6 ? part - 4 : 0;
-  const std::int64_t groups = (matrix.rows + kGroupRows - 1) / kGroupRows;
-  const std::int64_t group =
-      row_of == nullptr
-          ? shared_row_at_nonzero<kThreads>(matrix, static_cast<int>(blockIdx.x)) / kGroupRows
-          : groups * blockIdx.x / gridDim.x;
-  const std::int64_t first_place = group * kGroupRows + index * height;
+  const Share share = share_of<kThreads>(matrix, grid);
+  const std::int64_t first_place = share.group * kGroupRows + index * height;
   std::int32_t* const out = told->counts + std::int64_t{blockIdx.x} * kCountsOfGroup;
   if (first_place >= matrix.rows) {
     if (threadIdx.x == 0) out[part] = 0;
@@ -89,23 +126,28 @@ __global__ void __launch_bounds__(kThreads)
   }
   const wcsr::Csr a{matrix.row_ptr, matrix.col_idx, row_of, matrix.rows, height};
   wcsr::read_window(a, first_place, window);
-  const std::int32_t distinct = wcsr::count_distinct<kThreads>(a, window, shared, scattered);
+  const std::int32_t entries = window.count();
+  const bool is_shared = share.count > 1 && entries > kManyEntries;
+  if (is_shared) wcsr::take_part(a, share.index, share.count, window);
+  const bool counts = is_shared || share.index == 0;
+  const std::int32_t distinct =
+      counts ? wcsr::count_distinct<kThreads>(a, window, shared, scattered) : 0;
   if (threadIdx.x != 0) return;
   out[part] = distinct;
-  if (height == kGroupRows) out[kWindowsOfGroup] = window.count();
+  if (height == kGroupRows) out[kWindowsOfGroup] = share.index == 0 ? entries : 0;
 }
 
-// The windows of `groups` groups, and samples of rows if asked for; waits.
-const ToldSamples& survey(const DeviceCsr& a, const std::int32_t* row_of, std::int64_t groups,
+// The windows of the grid's groups, and samples of rows if asked for; waits.
+const ToldSamples& survey(const DeviceCsr& a, const std::int32_t* row_of, const Grid& counted,
                           bool with_samples, const ToldToHost& there, Device& device) {
   const auto launch = [&]<int kThreads>(std::integral_constant<int, kThreads>) {
     const std::int64_t columns = std::min<std::int64_t>(a.cols, wcsr::kSlab<kThreads>);
     const std::size_t shared = (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup;
-    const int first_part = groups > 0 ? 0 : kSamplesPart;
-    const dim3 grid(static_cast<unsigned>(std::max<std::int64_t>(groups, 1)),
+    const int first_part = counted.groups > 0 ? 0 : kSamplesPart;
+    const dim3 grid(static_cast<unsigned>(std::max<std::int64_t>(counted.ctas(), 1)),
                     kWindowsOfGroup - first_part + (with_samples ? 1 : 0));
-    survey_rows<kThreads><<<grid, kThreads, shared, stream_of(device)>>>(a, row_of, first_part,
-                                                                         there.as<ToldSamples>());
+    survey_rows<kThreads><<<grid, kThreads, shared, stream_of(device)>>>(
+        a, row_of, counted, first_part, there.as<ToldSamples>());
     SPMMBENCH_CUDA_LAUNCHED();
   };
   constexpr std::int64_t kManyEntries = 128;  // of a row, in the mean
@@ -113,7 +155,13 @@ const ToldSamples& survey(const DeviceCsr& a, const std::int32_t* row_of, std::i
   else launch(std::integral_constant<int, kSmallSurvey>{});
   device.synchronize();
   return there.read<ToldSamples>(offsetof(ToldSamples, counts) +
-                                 groups * kCountsOfGroup * sizeof(std::int32_t));
+                                 counted.ctas() * kCountsOfGroup * sizeof(std::int32_t));
+}
+
+std::int64_t groups_of(const DeviceCsr& a) { return (a.rows + kGroupRows - 1) / kGroupRows; }
+
+bool has_few_groups(const DeviceCsr& a) {
+  return groups_of(a) <= kMostInAll && a.nnz <= kMostEntriesInAll;
 }
 
 double empty_share_of(const ToldSamples& told) {
@@ -147,15 +195,57 @@ struct GroupSums {
   double nnz = 0;
 };
 
-GroupSums sums_of(const std::int32_t* counts) {
-  constexpr double kTile = WcsrShape{}.tile_columns;
+GroupSums sums_of(const GroupCounts& counts) {
+  constexpr int kTile = WcsrShape{}.tile_columns;
   GroupSums out;
   for (int part = 0; part < kWindowsOfGroup; ++part) {
     const int height = part < 4 ? 0 : part < 6 ? 1 : 2;
     out.gathered[height] += counts[part];
-    out.stored[height] += std::ceil(counts[part] / kTile) * kTile;
+    out.stored[height] += (counts[part] + kTile - 1) / kTile * kTile;
   }
   out.nnz = counts[kWindowsOfGroup];
+  return out;
+}
+
+// Of the groups of a grid, or of its samples.
+std::vector<GroupCounts> counts_of(const ToldSamples& told, const Grid& grid) {
+  std::vector<GroupCounts> out(grid.groups);
+  const auto add = [&](std::int64_t cta, GroupCounts& to) {
+    for (int i = 0; i < kCountsOfGroup; ++i) to[i] += told.counts[cta * kCountsOfGroup + i];
+  };
+  if (!grid.at_nonzeros) {
+    for (std::int64_t cta = 0; cta < grid.ctas(); ++cta)
+      add(cta, out[std::max<std::int64_t>(0, cta - grid.of_first + 1)]);
+    return out;
+  }
+  for (std::int64_t first = 0, end = 0; first < grid.groups; first = end) {
+    for (; end < grid.groups && told.groups[end] == told.groups[first]; ++end) add(end, out[first]);
+    std::fill(out.begin() + first, out.begin() + end, GroupCounts(out[first]));
+  }
+  return out;
+}
+
+// Of `sampled` groups that `at(sample)` gives. Those at sampled nonzeros are drawn in proportion to
+// their nonzeros, so each counts the same; evenly spaced ones count by their nonzeros.
+template <class At>
+WcsrEstimate estimate_from(std::int64_t sampled, bool at_nonzeros, At at) {
+  WcsrEstimate out;
+  double weights = 0;
+  for (std::int64_t sample = 0; sample < sampled; ++sample) {
+    const GroupSums sums = sums_of(at(sample));
+    if (sums.nnz == 0) continue;
+    const double weight = at_nonzeros ? 1 / sums.nnz : 1;
+    weights += weight * sums.nnz;
+    for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+      out.gathered_share[h] += weight * sums.gathered[h];
+      out.stored_share[h] += weight * sums.stored[h];
+    }
+  }
+  if (weights == 0) return {{1, 1, 1}, {1, 1, 1}};  // only empty groups
+  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+    out.gathered_share[h] /= weights;
+    out.stored_share[h] /= weights;
+  }
   return out;
 }
 
@@ -171,48 +261,56 @@ window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages
   }
   const auto& surveyed = orders_.surveyed().get(name, [&](StageTimer& cost) {
     const auto timed = cost.scope("compare");
-    return count(rows);
+    return count(name, rows);
   });
   stages.add_once("windows in " + name, "compare", surveyed.cost.total_ms());
-  out.estimate = surveyed.part;
+  out.estimate = surveyed.part.estimate;
+  counted_[name] = &surveyed.part.groups;
   return out;
 }
 
-WcsrEstimate DeviceSurvey::count(const Buffer& rows) {
+bool DeviceSurvey::counts_all() const { return features_ != nullptr || has_few_groups(a_); }
+
+SurveyedWindows DeviceSurvey::count(const std::string& name, const Buffer& rows) {
   const bool is_natural = rows.data() == nullptr;
-  const std::int64_t groups = (a_.rows + kGroupRows - 1) / kGroupRows;
+  const std::int64_t groups = groups_of(a_);
+  const bool in_all = has_few_groups(a_);
   const std::int64_t sampled = is_natural ? kSampledRows : std::min(groups, kMostGroups);
-  const bool with_samples = is_natural && !samples_;
+  const Grid grid{is_natural && !in_all, in_all ? groups : sampled,
+                  name == "degree" ? kSharesOfLongest : 1};
   const ToldToHost there(device_);
-  const ToldSamples& told =
-      survey(a_, rows.as<std::int32_t>(), sampled, with_samples, there, device_);
-  if (with_samples) samples_ = Samples{std::to_array(told.lengths), empty_share_of(told)};
-  // Groups at sampled nonzeros are drawn in proportion to their nonzeros, so each counts the same;
-  // evenly spaced ones count by their nonzeros.
-  WcsrEstimate out;
-  double weights = 0;
-  for (std::int64_t g = 0; g < sampled; ++g) {
-    const GroupSums sums = sums_of(told.counts + g * kCountsOfGroup);
-    if (sums.nnz == 0) continue;
-    const double weight = is_natural ? 1 / sums.nnz : 1;
-    weights += weight * sums.nnz;
-    for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
-      out.gathered_share[h] += weight * sums.gathered[h];
-      out.stored_share[h] += weight * sums.stored[h];
-    }
-  }
-  if (weights == 0) return {{1, 1, 1}, {1, 1, 1}};  // only empty groups
-  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
-    out.gathered_share[h] /= weights;
-    out.stored_share[h] /= weights;
-  }
+  const ToldSamples& told = survey(a_, rows.as<std::int32_t>(), grid, is_natural, there, device_);
+  if (is_natural) samples_ = Samples{std::to_array(told.lengths), empty_share_of(told)};
+  std::vector<GroupCounts> counts = counts_of(told, grid);
+  SurveyedWindows out;
+  out.estimate = estimate_from(sampled, is_natural, [&](std::int64_t sample) {
+    const std::int64_t group = is_natural ? told.groups[sample] : groups * sample / sampled;
+    return counts[in_all ? group : sample];
+  });
+  if (in_all) out.groups = std::move(counts);
+  return out;
+}
+
+std::vector<std::int32_t> DeviceSurvey::distinct_columns(const std::string& order,
+                                                         int height_index) {
+  std::vector<std::int32_t> out;
+  const auto found = counted_.find(order);
+  if (found == counted_.end() || found->second->empty()) return out;
+  constexpr std::array<std::array<int, 2>, 3> kParts = {{{0, 4}, {4, 6}, {6, 7}}};
+  const auto [first, end] = kParts[height_index];
+  const int height = kWcsrHeights[height_index];
+  const std::int64_t windows = (a_.rows + height - 1) / height;
+  out.reserve(found->second->size() * (end - first));
+  for (const GroupCounts& group : *found->second)
+    out.insert(out.end(), group.begin() + first, group.begin() + end);
+  out.resize(windows);
   return out;
 }
 
 const DeviceSurvey::Samples& DeviceSurvey::samples() {
   if (samples_) return *samples_;
   const ToldToHost there(device_);
-  const ToldSamples& told = survey(a_, nullptr, 0, true, there, device_);
+  const ToldSamples& told = survey(a_, nullptr, Grid{}, true, there, device_);
   return samples_.emplace(Samples{std::to_array(told.lengths), empty_share_of(told)});
 }
 
@@ -249,7 +347,7 @@ HubColumns find_hub_columns(const DeviceCsr& a, Device& device) {
 
 double share_of_empty_rows(const DeviceCsr& a, Device& device) {
   const ToldToHost there(device);
-  return empty_share_of(survey(a, nullptr, 0, true, there, device));
+  return empty_share_of(survey(a, nullptr, Grid{}, true, there, device));
 }
 
 }  // namespace spmmbench

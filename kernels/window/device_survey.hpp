@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,10 @@ class DeviceSurvey final : public window::Survey {
   WcsrEstimate expect_by_length() override;
   // The share of empty rows among a sample, that of share_of_empty_rows.
   double empty_share();
+  // Whether it counts all windows of an order, or knows those in natural order without counting.
+  bool counts_all() const;
+  // Of every window, where `order` has been asked for this order and all were counted; else empty.
+  std::vector<std::int32_t> distinct_columns(const std::string& order, int height_index);
   bool is_on_host() const override { return false; }
   bool knows_returns() const override { return host_.has_value(); }
   std::vector<double> returned(const std::vector<std::string>& orders, std::int64_t kept,
@@ -44,7 +49,7 @@ class DeviceSurvey final : public window::Survey {
     double empty_share;
   };
 
-  WcsrEstimate count(const Buffer& rows);  // of an order; null: natural
+  SurveyedWindows count(const std::string& name, const Buffer& rows);  // null: natural
   const Samples& samples();
 
   DeviceCsr a_;
@@ -53,6 +58,7 @@ class DeviceSurvey final : public window::Survey {
   Device& device_;
   std::optional<window::HostSurvey> host_;  // where A lies there, too
   std::optional<Samples> samples_;
+  std::map<std::string, const std::vector<GroupCounts>*> counted_;  // by order
 };
 
 // find_hub_columns and share_of_empty_rows, on the device.

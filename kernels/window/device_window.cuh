@@ -61,34 +61,95 @@ struct Window {
   }
 };
 
-// By all threads; ends with a barrier.
-__device__ inline void read_window(const Csr& a, std::int64_t first_place, Window& window) {
+constexpr unsigned kAllLanes = 0xFFFFFFFFU;
+constexpr int kWarpLanes = 32;
+
+// The sum over the lanes up to this one.
+__device__ inline int sum_to(int mine) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+#pragma unroll
+  for (int step = 1; step < kWarpLanes; step *= 2) {
+    const int other = __shfl_up_sync(kAllLanes, mine, step);
+    if (lane >= step) mine += other;
+  }
+  return mine;
+}
+
+// Of a row of the window, for the thread of that number.
+struct RowEntries {
+  std::int64_t begin = 0, end = 0;
+};
+
+// The window of these entries. By all threads, those past its rows with none; ends with a barrier.
+__device__ inline void set_window(const Csr& a, int rows, const RowEntries& own, Window& window) {
   const int row = static_cast<int>(threadIdx.x);
   if (row == 0) {
-    window.rows = static_cast<int>(min(a.places - first_place, std::int64_t{a.window_rows}));
+    window.rows = rows;
     window.start[0] = 0;
     window.first_column = std::numeric_limits<std::int32_t>::max();
     window.last_column = -1;
   }
   __syncthreads();
-  std::int64_t begin = 0, end = 0;
-  if (row < window.rows) {
-    const std::int64_t place = first_place + row;
-    const std::int64_t at = a.row_of == nullptr ? place : a.row_of[place];
-    begin = a.row_ptr[at];
-    end = a.row_ptr[at + 1];
-    window.start[row + 1] = static_cast<std::int32_t>(end - begin);
-    if (begin < end) {
-      atomicMin(&window.first_column, a.col_idx[begin]);
-      atomicMax(&window.last_column, a.col_idx[end - 1]);
+  if (row < rows) {
+    window.start[row + 1] = static_cast<std::int32_t>(own.end - own.begin);
+    if (own.begin < own.end) {
+      atomicMin(&window.first_column, a.col_idx[own.begin]);
+      atomicMax(&window.last_column, a.col_idx[own.end - 1]);
     }
   }
   __syncthreads();
-  if (row == 0)
-    for (int r = 0; r < window.rows; ++r) window.start[r + 1] += window.start[r];
+  if (row < kWarpLanes) {
+#pragma unroll
+    for (int first = 0, before = 0; first < kMaxWindowRows; first += kWarpLanes) {
+      const int length = first + row < rows ? window.start[first + row + 1] : 0;
+      const int sum = before + sum_to(length);
+      if (first + row < rows) window.start[first + row + 1] = sum;
+      before = __shfl_sync(kAllLanes, sum, kWarpLanes - 1);
+    }
+  }
   __syncthreads();
-  if (row < window.rows) window.shift[row] = begin - window.start[row];
+  if (row < rows) window.shift[row] = own.begin - window.start[row];
   __syncthreads();
+}
+
+// By all threads; ends with a barrier.
+__device__ inline void read_window(const Csr& a, std::int64_t first_place, Window& window) {
+  const int row = static_cast<int>(threadIdx.x);
+  const int rows = static_cast<int>(min(a.places - first_place, std::int64_t{a.window_rows}));
+  RowEntries own;
+  if (row < rows) {
+    const std::int64_t place = first_place + row;
+    const std::int64_t at = a.row_of == nullptr ? place : a.row_of[place];
+    own = {a.row_ptr[at], a.row_ptr[at + 1]};
+  }
+  set_window(a, rows, own, window);
+}
+
+// The first entry in [begin, end) whose column is `column` or a later one; `end` without one.
+__device__ inline std::int64_t entry_from(const Csr& a, RowEntries in, std::int64_t column) {
+  while (in.begin < in.end) {
+    const std::int64_t middle = (in.begin + in.end) / 2;
+    if (a.col_idx[middle] < column) in.begin = middle + 1;
+    else in.end = middle;
+  }
+  return in.begin;
+}
+
+// Leaves of a window that was read one of `parts` ranges of its columns, of equal width. By all
+// threads; ends with a barrier.
+__device__ inline void take_part(const Csr& a, int part, int parts, Window& window) {
+  const int row = static_cast<int>(threadIdx.x), rows = window.rows;
+  const std::int64_t first = window.first_column;
+  const std::int64_t width = (window.last_column - first) / parts + 1;
+  RowEntries own;
+  if (row < rows) {
+    const RowEntries all{window.start[row] + window.shift[row],
+                         window.start[row + 1] + window.shift[row]};
+    own = {entry_from(a, all, first + part * width),
+           entry_from(a, all, first + (part + 1) * width)};
+  }
+  __syncthreads();
+  set_window(a, rows, own, window);
 }
 
 // visit(entry of the matrix, row of the window, column) for all entries of the window, shared out
@@ -221,7 +282,7 @@ __device__ std::int32_t count_distinct(const Csr& a, const Window& window, unsig
   if (threadIdx.x == 0) sum = 0;
   __syncthreads();
   const auto of_warp =
-      static_cast<std::int32_t>(__reduce_add_sync(0xFFFFFFFFU, static_cast<std::uint32_t>(mine)));
+      static_cast<std::int32_t>(__reduce_add_sync(kAllLanes, static_cast<std::uint32_t>(mine)));
   if (threadIdx.x % 32 == 0) atomicAdd(&sum, of_warp);
   __syncthreads();
   return sum;

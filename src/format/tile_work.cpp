@@ -33,34 +33,37 @@ void cut_long_window(const LongWindow& window, std::int32_t first_tile, const Ti
 
 TileWork cut_windows(const std::vector<std::int32_t>& window_ptr, const TileCut& cut) {
   TileWork out;
-  const int longest_span = cut.longest_span();
+  const std::int32_t longest_span = cut.longest_span();
   std::vector<LongWindow> long_windows;
-  std::vector<TileSpan> whole;
-  TileSpan open;
-  const auto close = [&] {
-    if (open.tiles > 0) whole.push_back(open);
-    open.tiles = 0;
-  };
   const auto windows = static_cast<std::int32_t>(window_ptr.size()) - 1;
   for (std::int32_t w = 0; w < windows; ++w) {
     const std::int32_t tiles = window_ptr[w + 1] - window_ptr[w];
-    if (tiles > cut.whole_tiles) {
-      close();
+    if (tiles > cut.whole_tiles) [[unlikely]]
       long_windows.push_back({w, tiles});
-      continue;
-    }
-    if (open.tiles > 0 && (open.tiles >= cut.span_tiles || open.tiles + tiles > longest_span))
-      close();
-    if (open.tiles == 0) open = {window_ptr[w], 0, w, -1};
-    open.tiles += tiles;
   }
-  close();
-
   std::stable_sort(long_windows.begin(), long_windows.end(),
                    [](const LongWindow& a, const LongWindow& b) { return a.tiles > b.tiles; });
   for (const LongWindow& window : long_windows)
     cut_long_window(window, window_ptr[window.window], cut, out);
-  out.spans.insert(out.spans.end(), whole.begin(), whole.end());
+
+  // The open span is written at every window, and kept where it ends: lengths of windows vary, so
+  // branches on them would be mispredicted.
+  std::size_t count = out.spans.size();
+  out.spans.resize(count + windows + 1);
+  std::int32_t first = 0, begin = 0, at = 0;  // its first window and tile, and its end
+  for (std::int32_t w = 0; w < windows; ++w) {
+    const std::int32_t end = window_ptr[w + 1];
+    const bool is_long = end - at > cut.whole_tiles;
+    const bool closes = is_long | (at - begin >= cut.span_tiles) | (end - begin > longest_span);
+    out.spans[count] = {begin, at - begin, first, -1};
+    count += closes & (first < w) ? 1 : 0;
+    first = closes ? w + (is_long ? 1 : 0) : first;
+    begin = is_long ? end : closes ? at : begin;
+    at = end;
+  }
+  out.spans[count] = {begin, at - begin, first, -1};
+  count += first < windows ? 1 : 0;
+  out.spans.resize(count);
   while (out.spans.size() % cut.team != 0) out.spans.emplace_back();
   return out;
 }

@@ -6,8 +6,10 @@
 #include <bit>
 
 #include "../../kernels/window/device_build.hpp"
+#include "../../kernels/window/device_survey.hpp"
 #include "devices.hpp"
 #include "downloaded.hpp"
+#include "gpu/csr_on_device.hpp"
 #include "shapes.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
@@ -58,21 +60,27 @@ CsrMatrix long_matrix() {
   return m;
 }
 
+// Short rows, and two long ones in a window, which has most of the nonzeros.
+CsrMatrix hub_matrix(std::int64_t rows) {
+  CsrMatrix m{rows, 300'000, {0}, {}, {}};
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    const std::int64_t length = row == 37 || row == 38 ? 60'000 : row % 5;
+    for (std::int64_t i = 0; i < length; ++i) {
+      m.col_idx.push_back(
+          static_cast<std::int32_t>(length > 5 ? 4 * i + i % (row - 35) : row % 1000 + 70'000 * i));
+      m.values.push_back(uniform_at(4, row, i));
+    }
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  return m;
+}
+
 Permutation order_of(const CsrMatrix& matrix, const std::string& name) {
   StageTimer stages;
   return make_row_orders(matrix, {"none", {}})->get(name, stages);
 }
 
-void expect_host_bytes(Device& device, const CsrMatrix& matrix, const WcsrShape& shape,
-                       const Permutation& rows) {
-  const Wcsr host = Wcsr::build(matrix, shape, rows);
-  StageTimer stages;
-  SparseOperand operand;
-  operand.a = &matrix;
-  operand.precision = shape.value_type == ElementType::f32   ? Precision::tf32
-                      : shape.value_type == ElementType::f16 ? Precision::fp16
-                                                             : Precision::bf16;
-  const DeviceWcsr built = build_wcsr(operand, shape, rows, device, stages);
+void expect_equal(Device& device, const DeviceWcsr& built, const Wcsr& host) {
   if (host.windows() <= DeviceWcsr::kMostOnHost) EXPECT_EQ(built.window_ptr_host, host.window_ptr);
   else EXPECT_TRUE(built.window_ptr_host.empty());
   EXPECT_EQ(built.sizes.tiles, host.tiles());
@@ -81,7 +89,7 @@ void expect_host_bytes(Device& device, const CsrMatrix& matrix, const WcsrShape&
             host.window_ptr);
   EXPECT_EQ(downloaded<std::int32_t>(device, built.col_idx, host.col_idx.size()), host.col_idx);
   EXPECT_EQ(static_cast<double>(built.gathered), host.stats().extra.at("gathered_rows_of_b"));
-  if (shape.value_type == ElementType::f32) {
+  if (host.shape.value_type == ElementType::f32) {
     std::vector<std::uint32_t> bits(host.values32.size());
     std::transform(host.values32.begin(), host.values32.end(), bits.begin(),
                    [](float value) { return std::bit_cast<std::uint32_t>(value); });
@@ -89,6 +97,18 @@ void expect_host_bytes(Device& device, const CsrMatrix& matrix, const WcsrShape&
   } else {
     EXPECT_EQ(downloaded<std::uint16_t>(device, built.values, host.values16.size()), host.values16);
   }
+}
+
+void expect_host_bytes(Device& device, const CsrMatrix& matrix, const WcsrShape& shape,
+                       const Permutation& rows) {
+  StageTimer stages;
+  SparseOperand operand;
+  operand.a = &matrix;
+  operand.precision = shape.value_type == ElementType::f32   ? Precision::tf32
+                      : shape.value_type == ElementType::f16 ? Precision::fp16
+                                                             : Precision::bf16;
+  const DeviceWcsr built = build_wcsr(operand, shape, rows, device, stages);
+  expect_equal(device, built, Wcsr::build(matrix, shape, rows));
 }
 
 TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuild) {
@@ -114,11 +134,61 @@ TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuild) {
 
 TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildWithSmallAndLargeBlocks) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  for (CsrMatrix matrix : {tall_matrix(), long_matrix()}) {
+  for (CsrMatrix matrix : {tall_matrix(), long_matrix(), hub_matrix(3000), hub_matrix(20'000)}) {
     for (float& value : matrix.values) value = round_to(Precision::fp16, value);
     SCOPED_TRACE(matrix.rows);
     expect_host_bytes(device, matrix, {8, 16, ElementType::f16}, {});
     expect_host_bytes(device, matrix, {16, 16, ElementType::f16}, order_of(matrix, "random"));
+  }
+}
+
+TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildFromTheCountsOfASurvey) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  std::vector<NamedShape> shapes = all_shapes();
+  shapes.push_back({"hub", hub_matrix(3000)});
+  for (NamedShape& shape : shapes) {
+    CsrMatrix& matrix = shape.matrix;
+    if (matrix.nnz() == 0) continue;
+    for (float& value : matrix.values) value = round_to(Precision::fp16, value);
+    const CsrOnDevice a(matrix, Precision::fp16, device);
+    const DeviceCsr view = a.view();
+    ResidentOrders orders(nullptr, device);
+    DeviceSurvey survey({.a = &matrix, .on_device = &view}, orders, device);
+    StageTimer stages;
+    for (const char* order : {"natural", "degree"}) {
+      EXPECT_TRUE(survey.distinct_columns(order, 0).empty()) << "nothing was asked";
+      (void)survey.order(order, stages);
+      const Buffer& rows = orders.get(view, order, stages);
+      for (int height = 0; height < 3; ++height) {
+        SCOPED_TRACE(shape.name + " " + order + std::to_string(height));
+        const WcsrShape wcsr{kWcsrHeights[height], 16, ElementType::f16};
+        const DeviceWcsr built =
+            build_wcsr(view, wcsr, rows.as<std::int32_t>(), survey.distinct_columns(order, height),
+                       matrix.rows, device, stages);
+        device.synchronize();
+        expect_equal(device, built, Wcsr::build(matrix, wcsr, order_of(matrix, order)));
+      }
+    }
+  }
+}
+
+// Samples in one group of rows share its columns, and the sum is that of the group.
+TEST(WcsrDeviceBuild, SurveysAGroupThatHasMostOfTheNonzeros) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const CsrMatrix matrix = hub_matrix(20'000);
+  const CsrOnDevice a(matrix, Precision::fp16, device);
+  const DeviceCsr view = a.view();
+  ResidentOrders orders(nullptr, device);
+  DeviceSurvey survey({.a = &matrix, .on_device = &view}, orders, device);
+  StageTimer stages;
+  for (const char* order : {"natural", "degree"}) {
+    const WcsrEstimate got = survey.order(order, stages).estimate;
+    EXPECT_TRUE(survey.distinct_columns(order, 0).empty()) << "not all were counted";
+    const WcsrEstimate expected = estimate_wcsr(matrix, order_of(matrix, order));
+    for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+      EXPECT_NEAR(got.gathered_share[h], expected.gathered_share[h], 0.15) << order << h;
+      EXPECT_NEAR(got.stored_share[h], expected.stored_share[h], 0.15) << order << h;
+    }
   }
 }
 
