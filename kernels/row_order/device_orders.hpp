@@ -25,6 +25,7 @@ class DeviceOrders final : public RowOrders {
       const ResidentCsr csr(a_, device_, making);
       const Buffer& there = on_device_.get(csr.view(), spec, making);
       const auto timed = making.scope(kReorderStage);
+      if (there.data() == nullptr) return Permutation();
       Permutation rows(a_.m());
       device_.download(rows.data(), there.data(), rows.size() * sizeof(rows[0]));
       return rows;

@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstdint>
 
+#include "reorder/match.hpp"
 #include "spmmbench/device_csr.hpp"
 
 namespace spmmbench::match {
@@ -93,7 +94,8 @@ __global__ void number_entries(DeviceCsr a, const std::int32_t* before, std::int
     owner[entry] = before[row_of(entry, low, high)];
 }
 
-// Where each number below `most` is among ascending ones.
+// Where each number below `most` is among ascending ones; nowhere if it is there more than
+// kMostOfColumn times.
 __global__ void find_spans(const std::int32_t* numbers, std::int32_t count, std::int64_t most,
                            Span* spans) {
   const std::int64_t number = thread_index();
@@ -102,7 +104,9 @@ __global__ void find_spans(const std::int32_t* numbers, std::int32_t count, std:
   const std::int32_t begin = lower_bound(numbers, count, own);
   std::int32_t most_length = 8;  // a guess: searching all that follow takes longer
   while (most_length < count - begin && numbers[begin + most_length] <= own) most_length *= 2;
-  spans[number] = {begin, lower_bound(numbers + begin, min(most_length, count - begin), own + 1)};
+  const std::int32_t length =
+      lower_bound(numbers + begin, min(most_length, count - begin), own + 1);
+  spans[number] = {begin, length <= kMostOfColumn ? length : 0};
 }
 
 }  // namespace spmmbench::match

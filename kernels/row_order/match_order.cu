@@ -72,6 +72,7 @@ class Matching {
     std::int32_t clusters = begin(out);
     std::int32_t rows_of_one = 1;
     std::int64_t end = clusters;  // of the places that no cluster left over has taken
+    if (by_need && clusters >= match::kSampledFrom && !gains(clusters)) return {};
     for (int level = 0; level < match::kLevels && clusters > 1; ++level) {
       if (clusters % 2 == 1) end -= rows_of_one;
       match_clusters(clusters, rows_of_one, out + end);
@@ -169,33 +170,50 @@ class Matching {
     return filled;
   }
 
+  // The best partners of clusters without one. `states` as in is_free.
+  void find_all(std::int32_t clusters, const State* states, const Partners& out) {
+    const int sms = device_.info().sm_count;
+    const auto find = [&](auto kernel, int threads, std::int64_t most_ctas, std::size_t shared) {
+      kernel<<<static_cast<unsigned>(most_ctas), threads, shared, stream_>>>(level_, states, out);
+      SPMMBENCH_CUDA_LAUNCHED();
+    };
+    const auto ctas = [&](int clusters_of_cta) {
+      return std::int64_t{clusters + clusters_of_cta - 1} / clusters_of_cta;
+    };
+    constexpr int kFew = kWarpThreads<kFewSlots>, kMore = kWarpThreads<kMoreSlots>;
+    constexpr std::int64_t kMoreCtasPerSm = 5, kCtasPerSm = 2;  // by their tables
+    find(find_partners<kFewSlots>, kFew, ctas(kFew / 32), 0);
+    find(find_partners<kMoreSlots>, kMore, std::min(ctas(kMore / 32), kMoreCtasPerSm * sms), 0);
+    find(find_partners_by_cta, kCtaThreads, std::min(ctas(1), kCtasPerSm * sms), sizeof(CtaTables));
+  }
+
+  // Whether a sample of rows shares columns enough. Waits for the device.
+  bool gains(std::int32_t rows) {
+    static_assert(sizeof(Sample) == 2 * sizeof(unsigned long long));
+    Sample sample;
+    Partners out = partners_;
+    out.step = match::sample_step(rows);
+    out.sample = reinterpret_cast<unsigned long long*>(totals_);  // of rounds to come
+    SPMMBENCH_CUDA(cudaMemsetAsync(totals_, 0, sizeof sample, stream_));
+    find_all((rows + out.step - 1) / out.step, nullptr, out);
+    device_.download(&sample, totals_, sizeof sample);
+    SPMMBENCH_CUDA(
+        cudaMemsetAsync(partners_.count, 0, (kCounters + 2) * sizeof(std::int32_t), stream_));
+    return sample.gains();
+  }
+
   // Finds partners and joins them. `left`: where the rows of a cluster go that is left over.
   void match_clusters(std::int32_t clusters, std::int32_t rows_of_one, std::int32_t* left) {
     const Numbering numbering{totals_, counted_, unmatched_, cluster_rows_, rows_of_one,
                               number_, joined_,  new_rows_,  left};
-    const int sms = device_.info().sm_count;
     for (int pass = 0; pass < match::kPasses; ++pass) {
-      const State* const states = states_[0];
-      const auto find = [&](auto kernel, int threads, std::int64_t most_ctas, std::size_t shared) {
-        kernel<<<static_cast<unsigned>(most_ctas), threads, shared, stream_>>>(level_, states,
-                                                                               partners_);
-        SPMMBENCH_CUDA_LAUNCHED();
-      };
-      const auto ctas = [&](int clusters_of_cta) {
-        return std::int64_t{clusters + clusters_of_cta - 1} / clusters_of_cta;
-      };
-      constexpr int kFew = kWarpThreads<kFewSlots>, kMore = kWarpThreads<kMoreSlots>;
-      constexpr std::int64_t kMoreCtasPerSm = 5, kCtasPerSm = 2;  // by their tables
-      find(find_partners<kFewSlots>, kFew, ctas(kFew / 32), 0);
-      find(find_partners<kMoreSlots>, kMore, std::min(ctas(kMore / 32), kMoreCtasPerSm * sms), 0);
-      find(find_partners_by_cta, kCtaThreads, std::min(ctas(1), kCtasPerSm * sms),
-           sizeof(CtaTables));
+      find_all(clusters, pass == 0 ? nullptr : states_[0], partners_);
       Rounds rounds{{states_[0], states_[1]},   partners_.of, partners_.count, clusters,
                     pass + 1 == match::kPasses, numbering};
       void* arguments[] = {&rounds};
       SPMMBENCH_CUDA(cudaLaunchCooperativeKernel(
           reinterpret_cast<const void*>(hold_rounds),
-          dim3(static_cast<unsigned>(std::min(ctas(kThreads), round_ctas_))), dim3(kThreads),
+          dim3(std::min(ctas_for(clusters), static_cast<unsigned>(round_ctas_))), dim3(kThreads),
           arguments, 0, stream_));
       std::swap(states_[0], states_[1]);
     }

@@ -16,8 +16,8 @@ bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
 // What match_order takes on the way, in bytes, but for what sorting and scans need.
 std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
 
-// order[i] is the row that stands at position i: an int32 for each row. Returns when the order is
-// there. Throws DeviceError.
+// order[i] is the row that stands at position i: an int32 for each row; null: natural, as
+// match::Sample says. Returns when the order is there. Throws DeviceError.
 Buffer match_order(const DeviceCsr& a, match::Height height, Device& device);
 
 }  // namespace spmmbench

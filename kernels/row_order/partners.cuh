@@ -14,10 +14,26 @@ struct Stretch {
   std::int32_t begin = 0, count = 0, weight = 0;
 };
 
+// As lower_bound, three numbers at a time: a warp waits for each step.
+inline __device__ std::int32_t place_in_list(const std::int32_t* list, std::int32_t length,
+                                             std::int32_t own) {
+  std::int32_t low = 0;
+  while (length > 3) {
+    const std::int32_t quarter = length / 4;
+    const std::int32_t* const at = list + low + quarter;
+    const int below = (at[0] < own) + (at[quarter] < own) + (at[2 * quarter] < own);
+    const std::int32_t end = below == 3 ? length : (below + 1) * quarter;
+    const std::int32_t begin = below == 0 ? 0 : below * quarter + 1;
+    low += begin;
+    length = end - begin;
+  }
+  return low + lower_bound(list + low, length, own);
+}
+
 inline __device__ Stretch stretch_of(const Level& all, std::int32_t own, std::int32_t column) {
   const auto [begin, length] = all.list_of[column];
   const std::int32_t before =
-      length <= kMostPlaces ? 0 : lower_bound(all.lists + begin, length, own);
+      length <= kMostPlaces ? 0 : place_in_list(all.lists + begin, length, own);
   const Part part = part_of_list(length, before);
   return {begin + part.begin, part.end - part.begin, part.weight};
 }
@@ -56,13 +72,12 @@ struct Table {
   // sweeps each takes the clusters of its own. False where the table is too full.
   __device__ bool add(bool counts, std::int32_t other, std::int32_t of_weight, unsigned sweep = 0,
                       unsigned sweeps = 1) {
-    const std::uint64_t hash = mix64(other);
     Added added{0, false};
-    if (counts && (sweeps == 1 || static_cast<unsigned>(hash >> 32) % sweeps == sweep))
-      added = add_one(other, hash, of_weight);
+    if (counts && static_cast<unsigned>(other) % sweeps == sweep) added = add_one(other, of_weight);
     __syncwarp();
     list(added);
-    return __all_sync(kWarp, added.slot != kNone && count <= kMost);
+    // What is left to the first table fits.
+    return kSlots == kFewSlots || __all_sync(kWarp, added.slot != kNone && count <= kMost);
   }
 
  private:
@@ -72,12 +87,14 @@ struct Table {
     int slot;
     bool is_new;
   };
-  __device__ Added add_one(std::int32_t other, std::uint64_t hash, std::int32_t of_weight) {
+  __device__ Added add_one(std::int32_t other, std::int32_t of_weight) {
     // A table that is certain to have room is searched to its end.
     constexpr int kTries = kSlots == kFewSlots ? kSlots : 32;
+    // 2^32 over the golden ratio: numbers that follow one another are far apart in the upper bits.
+    const unsigned hash = static_cast<unsigned>(other) * 0x9E3779B9U;
     // Each number has a step of its own: in nearly full tables runs of taken slots would be long.
-    const auto step = static_cast<unsigned>(hash >> 40) | 1U;
-    auto at = static_cast<unsigned>(hash);
+    const unsigned step = hash >> 4 | 1U;
+    unsigned at = hash / (UINT_MAX / kSlots + 1);
     for (int tries = 0; tries < kTries; ++tries, at += step) {
       const unsigned own = at % kSlots;
       const std::int32_t there = atomicCAS(&cluster[own], kNone, other);
@@ -138,19 +155,42 @@ inline __device__ Partner from_lane(const Partner& own, int lane) {
 struct Best {
   Partner own = none();  // of lanes below kPartners
 
-  // One partner from each lane, or none().
-  __device__ void add(Partner mine) {
+  // So many partners from each lane, or none().
+  template <int kCount>
+  __device__ void add(const Partner (&given)[kCount]) {
     const int lane = threadIdx.x % 32;
-    Partner last = from_lane(own, kPartners - 1);
-    while (__any_sync(kWarp, mine.before(last))) {
-      const Partner best = best_of_warp(mine);
-      if (mine.cluster == best.cluster) mine = none();
-      const int place = __popc(__ballot_sync(kWarp, lane < kPartners && own.before(best)));
-      const Partner above = from_lane(own, lane == 0 ? 0 : lane - 1);
-      if (lane == place) own = best;
-      else if (lane > place && lane < kPartners) own = above;
-      last = from_lane(own, kPartners - 1);
+    const Partner last = from_lane(own, kPartners - 1);
+    Partner mine[kCount + 1];  // best first
+    mine[0] = own;
+    bool changes = false;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      changes |= given[i].before(last);
+      Partner next = given[i];
+#pragma unroll
+      for (int place = 0; place <= i; ++place)
+        if (next.before(mine[place])) swap(next, mine[place]);
+      mine[i + 1] = next;
     }
+    if (!__any_sync(kWarp, changes)) return;
+    Partner kept = none();
+    for (int place = 0; place < kPartners; ++place) {
+      const Partner best = best_of_warp(mine[0]);
+      if (best.rank == 0) break;
+      if (lane == place) kept = best;
+      if (mine[0].cluster != best.cluster) continue;
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) mine[i] = mine[i + 1];
+      mine[kCount] = none();
+    }
+    own = kept;
+  }
+
+ private:
+  static __device__ void swap(Partner& x, Partner& y) {
+    const Partner kept = x;
+    x = y;
+    y = kept;
   }
 };
 
@@ -158,12 +198,20 @@ struct Partners {
   std::int32_t* of;         // [clusters][kPartners], kNone after the last
   std::int32_t* longer[2];  // clusters that are left to a kernel with larger tables
   std::int32_t* count;      // how many of each
+  // Of every step-th cluster alone, where a sample is asked for.
+  std::int32_t step = 1;
+  unsigned long long* sample = nullptr;  // Sample::shared and columns, else null
 };
+
+// Whether a cluster has no partner. `states`: null where none has one yet.
+inline __device__ bool is_free(const State* states, std::int32_t cluster) {
+  return states == nullptr || states[cluster].mate == kNone;
+}
 
 // One cluster and what its threads look at.
 struct Search {
   const Level& all;
-  const State* states;
+  const State* states;  // as for is_free
   std::int32_t own, columns, used;
 
   __device__ Search(const Level& level, const State* of_clusters, std::int32_t cluster)
@@ -220,8 +268,7 @@ struct Search {
         if (place < places) others[i] = all.lists[begin + place];
       }
 #pragma unroll
-      for (int i = 0; i < kAhead; ++i)
-        counts[i] = others[i] != own && states[others[i]].mate == kNone;
+      for (int i = 0; i < kAhead; ++i) counts[i] = others[i] != own && is_free(states, others[i]);
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
         if (from + i * 32 >= places) break;
@@ -231,23 +278,44 @@ struct Search {
     return true;
   }
 
+  // The best partners where all that the cluster reads is a place for each lane: no table is
+  // needed.
+  __device__ Best of_few_places() const {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    Partner partners[1] = {none()};
+    read(stretch(lane), [&](bool counts, std::int32_t other, std::int32_t weight) {
+      const unsigned same = __match_any_sync(kWarp, counts ? other : -1 - lane);
+      const int whole = __popc(__ballot_sync(kWarp, weight == kWhole) & same);
+      if (counts && lane == __ffs(same) - 1)
+        partners[0] = partner(other, whole * kWhole + (__popc(same) - whole) * kHalf);
+      return true;
+    });
+    Best best;
+    best.add(partners);
+    return best;
+  }
+
   // Adds partner(0) to partner(count - 1) to the best of the warps that call it, one of `warps`.
   template <class PartnerAt>
   __device__ void rank(std::int32_t count, PartnerAt partner, Best& best, int warp,
                        int warps) const {
     // Several are read at a time: one after another they would be most of a cluster's time.
     constexpr int kAtOnce = 4;
-    const int lane = threadIdx.x % 32;
-    for (std::int32_t first = warp * 32; first < count; first += kAtOnce * warps * 32) {
-      Partner partners[kAtOnce];
+    std::int32_t first = warp * 32;
+    for (; first + warps * 32 < count; first += kAtOnce * warps * 32)
+      rank_some<kAtOnce>(first, count, partner, best, warps);
+    if (first < count) rank_some<1>(first, count, partner, best, warps);
+  }
+  template <int kCount, class PartnerAt>
+  __device__ void rank_some(std::int32_t first, std::int32_t count, PartnerAt partner, Best& best,
+                            int warps) const {
+    Partner partners[kCount];
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        const std::int32_t at = first + i * warps * 32 + lane;
-        partners[i] = at < count ? partner(at) : none();
-      }
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) best.add(partners[i]);
+    for (int i = 0; i < kCount; ++i) {
+      const std::int32_t at = first + i * warps * 32 + static_cast<std::int32_t>(threadIdx.x % 32);
+      partners[i] = at < count ? partner(at) : none();
     }
+    best.add(partners);
   }
   template <int kSlots>
   __device__ void rank(const Table<kSlots>& table, Best& best, int warp, int warps) const {
@@ -267,6 +335,9 @@ struct Search {
     const int lane = threadIdx.x % 32;
     if (lane < kPartners)
       out.of[std::int64_t{own} * kPartners + lane] = best.own.rank == 0 ? kNone : best.own.cluster;
+    if (out.sample == nullptr || lane != 0) return;
+    atomicAdd(out.sample, shared_with(best.own.rank, columns));
+    atomicAdd(out.sample + 1, static_cast<unsigned long long>(columns));
   }
 };
 
@@ -288,18 +359,17 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
   __shared__ Table<kSlots> tables[kWarps];
   Table<kSlots>& table = tables[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;
-  const std::int32_t end = kIsFirst ? all.clusters : out.count[0];
+  const std::int32_t end = kIsFirst ? (all.clusters + out.step - 1) / out.step : out.count[0];
   const auto first = static_cast<std::int32_t>(thread_index() / 32);
   if (first >= end) return;
-  table.begin(lane, 32);
-  __syncwarp();
+  bool begun = false;
   const std::int32_t most_places = kIsFirst              ? Table<kSlots>::kMost
                                    : end <= kFewClusters ? 0
                                                          : kMostWarpPlaces;
   const auto stride = static_cast<std::int32_t>(gridDim.x) * kWarps;
   for (std::int32_t at = first; at < end; at += stride) {
-    const std::int32_t own = kIsFirst ? at : out.longer[0][at];
-    if (states[own].mate != kNone) continue;
+    const std::int32_t own = kIsFirst ? at * out.step : out.longer[0][at];
+    if (!is_free(states, own)) continue;
     const Search search(all, states, own);
     std::int32_t places = search.used;
     if (places <= most_places) {
@@ -307,6 +377,13 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
       for (std::int32_t i = lane; i < search.used; i += 32) places += search.places(i);
       places = __reduce_add_sync(kWarp, places);
     }
+    if (kIsFirst && places <= 32 && search.used <= 32) {
+      search.keep(out, search.of_few_places());
+      continue;
+    }
+    if (!begun) table.begin(lane, 32);
+    begun = true;
+    __syncwarp();
     bool fits = places <= most_places;
     for (std::int32_t i = lane; fits && i - lane < search.used; i += 32) {
       fits =
@@ -405,10 +482,12 @@ __global__ void __launch_bounds__(kCtaThreads)
     if (lane < kPartners) best_of[warp][lane] = best.own;
     __syncthreads();
     if (warp == 0) {
-      for (int i = 0; i < kWarps * kPartners; i += 32) {
-        const Partner other = (&best_of[0][0])[i + lane];
-        best.add(i + lane < kPartners ? none() : other);  // its own are there already
-      }
+      constexpr int kOfLane = kWarps * kPartners / 32;
+      Partner others[kOfLane];
+#pragma unroll
+      for (int i = 0; i < kOfLane; ++i) others[i] = (&best_of[0][0])[i * 32 + lane];
+      best.own = none();  // they are among these
+      best.add(others);
       search.keep(out, best);
     }
   }

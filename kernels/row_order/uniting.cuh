@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_scan.cuh>
 
+#include "reorder/match.hpp"
 #include "row_order/level.cuh"
 
 namespace spmmbench::match {
@@ -31,7 +33,7 @@ struct Uniting {
 struct Parts {
   const std::int32_t *first, *second;
   std::int32_t firsts, count;
-  const std::int32_t* number;  // null: the numbers themselves
+  const std::int32_t* number;  // null: the numbers themselves, ascending in each of the two parts
   std::int32_t end;
 
   __device__ std::int32_t operator[](std::int32_t i) const {
@@ -60,7 +62,8 @@ inline __device__ Parts parts_of(const Uniting& all, std::int64_t i) {
 
 constexpr int kUniteWarps = kThreads / 32;
 constexpr std::int32_t kMostOfWarp = 128;  // numbers that a warp sorts
-constexpr std::int32_t kWords = 8192;      // of a CTA's bitmap
+constexpr int kOfThread = 4;               // that a thread of a CTA takes at a time
+static_assert(kMostOfColumn <= kThreads * kOfThread, "a CTA sorts a list");
 
 // A warp sorts by counting, for each number, those before it. Returns how many are written.
 inline __device__ std::int32_t unite_by_warp(const Parts& parts, std::int32_t* given,
@@ -88,47 +91,94 @@ inline __device__ std::int32_t unite_by_warp(const Parts& parts, std::int32_t* g
   return written;
 }
 
-// A CTA marks the numbers in a bitmap, part by part of all `numbers` that there may be, and reads
-// them from there. Returns how many are written.
 using Scan = cub::BlockScan<std::int32_t, kThreads>;
-inline __device__ std::int32_t unite_by_cta(const Parts& parts, std::int64_t numbers,
-                                            unsigned* bitmap, Scan::TempStorage& scan,
-                                            std::int32_t* out) {
-  constexpr std::int64_t kBits = std::int64_t{kWords} * 32;
+using Sort = cub::BlockRadixSort<unsigned, kThreads, kOfThread>;
+union CtaMemory {
+  Scan::TempStorage scan;
+  Sort::TempStorage sort;
+  unsigned last[kThreads];  // of each thread
+};
+
+// A CTA sorts a list. Returns how many are written.
+inline __device__ std::int32_t unite_list_by_cta(const Parts& parts, CtaMemory& memory,
+                                                 std::int32_t* out) {
   const int thread = threadIdx.x;
-  std::int32_t written = 0;
-  for (std::int64_t from = 0; from < numbers; from += kBits) {
-    const auto words = static_cast<std::int32_t>((min(kBits, numbers - from) + 31) / 32);
-    for (std::int32_t word = thread; word < words; word += kThreads) bitmap[word] = 0;
-    __syncthreads();
-    for (std::int32_t i = thread; i < parts.count; i += kThreads) {
-      const std::int32_t number = parts[i];
-      const std::int64_t bit = number - from;
-      if (number < parts.end && bit >= 0 && bit < kBits)
-        atomicOr(&bitmap[bit / 32], 1U << (bit % 32));
-    }
-    __syncthreads();
-    for (std::int32_t first = 0; first < words; first += kThreads) {
-      unsigned word = first + thread < words ? bitmap[first + thread] : 0;
-      std::int32_t before = 0, of_all = 0;
-      Scan(scan).ExclusiveSum(__popc(word), before, of_all);
-      const std::int64_t number = from + std::int64_t{first + thread} * 32;
-      for (std::int32_t to = written + before; word != 0; word &= word - 1)
-        out[to++] = static_cast<std::int32_t>(number + __ffs(word) - 1);
-      written += of_all;
-      __syncthreads();
-    }
+  const auto end = static_cast<unsigned>(parts.end);
+  unsigned numbers[kOfThread];
+#pragma unroll
+  for (int i = 0; i < kOfThread; ++i) {
+    const std::int32_t at = i * kThreads + thread;
+    numbers[i] = at < parts.count ? static_cast<unsigned>(parts[at]) : end;
   }
+  Sort(memory.sort).Sort(numbers, 0, 32 - __clz(parts.end));
+  __syncthreads();
+  memory.last[thread] = numbers[kOfThread - 1];
+  __syncthreads();
+  unsigned previous = thread == 0 ? end : memory.last[thread - 1];
+  std::int32_t kept[kOfThread], place[kOfThread], written = 0;
+#pragma unroll
+  for (int i = 0; i < kOfThread; ++i) {
+    kept[i] = numbers[i] < end && numbers[i] != previous ? 1 : 0;
+    previous = numbers[i];
+  }
+  __syncthreads();
+  Scan(memory.scan).ExclusiveSum(kept, place, written);
+#pragma unroll
+  for (int i = 0; i < kOfThread; ++i)
+    if (kept[i] != 0) out[place[i]] = static_cast<std::int32_t>(numbers[i]);
+  __syncthreads();
   return written;
+}
+
+// A CTA places the numbers of one ascending array among those of it and of another; those that both
+// have count once. Returns how many both have.
+inline __device__ std::int32_t place_by_cta(const std::int32_t* own, std::int32_t count,
+                                            const std::int32_t* others, std::int32_t other_count,
+                                            bool writes_common, CtaMemory& memory,
+                                            std::int32_t* out) {
+  const std::int32_t most_step = other_count == 0 ? 0 : 1 << (31 - __clz(other_count));
+  std::int32_t common = 0;
+  for (std::int32_t first = 0; first < count; first += kThreads * kOfThread) {
+    const std::int32_t begin = first + static_cast<std::int32_t>(threadIdx.x) * kOfThread;
+    std::int32_t number[kOfThread], below[kOfThread] = {}, is_common[kOfThread], before[kOfThread];
+#pragma unroll
+    for (int i = 0; i < kOfThread; ++i) number[i] = begin + i < count ? own[begin + i] : INT_MIN;
+    for (std::int32_t step = most_step; step > 0; step /= 2) {
+#pragma unroll
+      for (int i = 0; i < kOfThread; ++i)
+        if (below[i] + step <= other_count && others[below[i] + step - 1] < number[i])
+          below[i] += step;
+    }
+#pragma unroll
+    for (int i = 0; i < kOfThread; ++i)
+      is_common[i] = below[i] < other_count && others[below[i]] == number[i] ? 1 : 0;
+    std::int32_t of_all = 0;
+    Scan(memory.scan).ExclusiveSum(is_common, before, of_all);
+#pragma unroll
+    for (int i = 0; i < kOfThread; ++i)
+      if (begin + i < count && (writes_common || is_common[i] == 0))
+        out[begin + i + below[i] - common - before[i]] = number[i];
+    common += of_all;
+    __syncthreads();
+  }
+  return common;
+}
+
+// A CTA joins the columns of two clusters. Returns how many are written.
+inline __device__ std::int32_t unite_columns_by_cta(const Parts& parts, CtaMemory& memory,
+                                                    std::int32_t* out) {
+  const std::int32_t seconds = parts.count - parts.firsts;
+  place_by_cta(parts.first, parts.firsts, parts.second, seconds, true, memory, out);
+  return parts.count -
+         place_by_cta(parts.second, seconds, parts.first, parts.firsts, false, memory, out);
 }
 
 // A warp for each item; the longer ones of its CTA afterwards by all its warps, one by one.
 __global__ void __launch_bounds__(kThreads) unite(const __grid_constant__ Uniting all) {
   __shared__ union Memory {
     std::int32_t of_warps[kUniteWarps][2][kMostOfWarp];
-    unsigned bitmap[kWords];
+    CtaMemory of_cta;
   } memory;
-  __shared__ Scan::TempStorage scan;
   __shared__ bool is_long[kUniteWarps];
   __shared__ std::int32_t cta_begin;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -173,8 +223,10 @@ __global__ void __launch_bounds__(kThreads) unite(const __grid_constant__ Unitin
     if (threadIdx.x == 0) cta_begin = begin_of(item, parts);
     __syncthreads();
     const std::int32_t begin = cta_begin;
-    const std::int32_t length = unite_by_cta(parts, item < all.clusters ? all.cols : all.clusters,
-                                             memory.bitmap, scan, array_of(item) + begin);
+    std::int32_t* const out = array_of(item) + begin;
+    const std::int32_t length = item < all.clusters
+                                    ? unite_columns_by_cta(parts, memory.of_cta, out)
+                                    : unite_list_by_cta(parts, memory.of_cta, out);
     if (threadIdx.x == 0) keep(item, begin, length);
   }
 }

@@ -39,18 +39,30 @@ struct Clusters {
   std::int32_t length(std::int32_t i) const { return ptr[i + 1] - ptr[i]; }
 };
 
-// For each column the clusters that have it, ascending.
+// For each column whether more than kMostOfColumn rows have it.
+std::vector<char> find_hubs(const CsrMatrix& matrix) {
+  std::vector<std::int32_t> rows(matrix.cols);
+  for (const std::int32_t column : matrix.col_idx) ++rows[column];
+  std::vector<char> is_hub(matrix.cols);
+  std::ranges::transform(rows, is_hub.begin(),
+                         [](std::int32_t count) { return count > match::kMostOfColumn; });
+  return is_hub;
+}
+
+// For each column the clusters that have it, ascending; none for a hub.
 struct Lists {
   std::vector<std::int32_t> ptr;
   std::vector<std::int32_t> clusters;
 
-  Lists(const Clusters& all, std::int64_t cols) : ptr(cols + 1), clusters(all.columns.size()) {
-    for (const std::int32_t column : all.columns) ++ptr[column + 1];
+  Lists(const Clusters& all, const std::vector<char>& is_hub) : ptr(is_hub.size() + 1) {
+    for (const std::int32_t column : all.columns) ptr[column + 1] += is_hub[column] ? 0 : 1;
     std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
+    clusters.resize(ptr.back());
     std::vector<std::int32_t> next(ptr.begin(), ptr.end() - 1);
     for (std::int32_t i = 0; i < all.count(); ++i)
       for (std::int32_t at = all.ptr[i]; at < all.ptr[i + 1]; ++at)
-        clusters[next[all.columns[at]]++] = i;
+        if (const std::int32_t column = all.columns[at]; !is_hub[column])
+          clusters[next[column]++] = i;
   }
 };
 
@@ -118,9 +130,22 @@ class Partners {
   std::vector<std::vector<std::int32_t>> of_part_;
 };
 
+// Whether a sample of rows shares columns enough.
+bool gains(const Clusters& rows, const Lists& lists) {
+  const std::vector<std::int32_t> mate(rows.count(), kNone);
+  std::vector<std::int32_t> weight(rows.count());
+  match::Sample sample;
+  for (std::int32_t row = 0; row < rows.count(); row += match::sample_step(rows.count())) {
+    const std::vector<Partner> partners = partners_of(row, rows, lists, mate, weight);
+    const std::uint64_t best = partners.empty() ? 0 : partners.front().rank;
+    sample.shared += match::shared_with(best, rows.length(row));
+    sample.columns += rows.length(row);
+  }
+  return sample.gains();
+}
+
 // The partner of every cluster, or kNone. `threads`: so many may have a table of all clusters.
-std::vector<std::int32_t> match_clusters(const Clusters& all, std::int64_t cols, int threads) {
-  const Lists lists(all, cols);
+std::vector<std::int32_t> match_clusters(const Clusters& all, const Lists& lists, int threads) {
   const std::int32_t count = all.count();
   std::vector<std::int32_t> mate(count, kNone), first(count);
   for (int pass = 0; pass < match::kPasses; ++pass) {
@@ -182,6 +207,12 @@ Clusters join(const Clusters& all, std::vector<std::int32_t> mate,
   return out;
 }
 
+Permutation natural_order(std::int64_t rows) {
+  Permutation order(rows);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
 Permutation match_rows(const CsrMatrix& matrix, Height height) {
   Clusters clusters;
   clusters.columns = matrix.col_idx;
@@ -192,6 +223,7 @@ Permutation match_rows(const CsrMatrix& matrix, Height height) {
   }
   const auto table_bytes = static_cast<std::int64_t>(clusters.rows.size() * sizeof(std::int32_t));
   const int threads = threads_for_tables(matrix, table_bytes);
+  const std::vector<char> is_hub = find_hubs(matrix);
   std::vector<std::vector<std::int32_t>> left;  // smaller clusters, ascending in size
   std::int64_t columns_of_pairs = 0, columns_of_fours = 0;
   for (int level = 0; level < kLevels && clusters.count() > 1; ++level) {
@@ -201,7 +233,11 @@ Permutation match_rows(const CsrMatrix& matrix, Height height) {
     if (level == kLowLevels && height == Height::by_need &&
         !grows_on(columns_of_pairs, columns_of_fours))
       break;
-    clusters = join(clusters, match_clusters(clusters, matrix.cols, threads), left);
+    const Lists lists(clusters, is_hub);
+    if (level == 0 && height == Height::by_need && clusters.count() >= kSampledFrom &&
+        !gains(clusters, lists))
+      return natural_order(matrix.rows);
+    clusters = join(clusters, match_clusters(clusters, lists, threads), left);
   }
   Permutation order = std::move(clusters.rows);
   order.reserve(matrix.rows);

@@ -32,11 +32,29 @@ constexpr bool grows_on(std::int64_t columns_of_pairs, std::int64_t columns_of_f
   return 100 * columns_of_fours <= kAlikePercent * columns_of_pairs;
 }
 
+// Height::by_need leaves kSampledFrom rows and more in natural order where they share almost
+// nothing: so little of the columns of every step-th row and of its best partner is common to both,
+// in percent. Graphs that are drawn at random have 3, of 79 matrices those of that size 17 and
+// more; smaller ones below 5 gather 0.94 and more of natural order, which gains no time
+// (docs/decisions/row-orders.md).
+constexpr std::int32_t kSampledFrom = 1 << 17, kSampled = 1024;
+constexpr std::uint64_t kSharesPercent = 5;
+constexpr std::int32_t sample_step(std::int32_t rows) { return rows / kSampled; }
+struct Sample {
+  std::uint64_t shared = 0, columns = 0;  // shared: in units of 1 / kShareUnits
+
+  static constexpr std::uint64_t kShareUnits = 1 << 16;
+  constexpr bool gains() const { return 100 * shared >= kSharesPercent * kShareUnits * columns; }
+};
+
 // Each level looks for partners so often, for the clusters that have none yet. A second pass
 // gathers 5 % fewer rows of B, a third less than 1 % (docs/decisions/row-orders.md).
 constexpr int kPasses = 2;
 constexpr int kPartners = 8;  // that a cluster remembers, the most similar ones
 constexpr int kRounds = 6;    // of asking them, in each pass
+// Columns of more rows tell little of any two of them and are not looked at: gathers stay
+// (docs/decisions/row-orders.md), and such columns would be most of the work of graphs with hubs.
+constexpr std::int32_t kMostOfColumn = 1024;
 // Of a longer list of clusters only so many places are read, around the cluster that reads it.
 constexpr std::int32_t kMostPlaces = 32;
 // Of a cluster with more columns only so many are looked at, evenly spaced.
@@ -80,6 +98,13 @@ SPMMBENCH_HOST_DEVICE inline Partner rank_partner(std::int32_t own, std::int32_t
   const std::uint64_t low = own < other ? own : other, high = own < other ? other : own;
   return {std::uint64_t{std::bit_cast<std::uint32_t>(share)} << 32 | mix64(low << 32 | high) >> 32,
           other};
+}
+
+// What a row adds to Sample::shared. `rank`: of its best partner.
+SPMMBENCH_HOST_DEVICE inline std::uint64_t shared_with(std::uint64_t rank, std::int32_t columns) {
+  const auto share = std::bit_cast<float>(static_cast<std::uint32_t>(rank >> 32));
+  return static_cast<std::uint64_t>(share * static_cast<float>(Sample::kShareUnits)) *
+         static_cast<std::uint64_t>(columns);
 }
 
 // Columns that are looked at, and which the i-th of them is.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "../../kernels/row_order/match_order.hpp"
 #include "devices.hpp"
@@ -23,7 +24,9 @@ Permutation device_order(const CsrMatrix& matrix, const std::string& spec, Devic
   EXPECT_TRUE(can_match(matrix.rows, matrix.cols, matrix.nnz()));
   const Buffer order = match_order(a.view(), *match::height_of(spec), device);
   Permutation out(matrix.rows);
-  device.download(out.data(), order.data(), out.size() * sizeof(out[0]));
+  std::iota(out.begin(), out.end(), 0);
+  if (order.data() != nullptr)
+    device.download(out.data(), order.data(), out.size() * sizeof(out[0]));
   return out;
 }
 
@@ -77,7 +80,7 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostForRowsThatMeetMoreClustersThanATableH
                     device);
 }
 
-TEST(MatchOnDevice, GivesTheOrderOfTheHostForMoreColumnsThanABitmapHolds) {
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForClustersOfMoreColumnsThanAWarpSorts) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   expect_same_order(make(
                         2500, 300'000, [](auto row) { return 100 + row % 50; },
@@ -85,12 +88,39 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostForMoreColumnsThanABitmapHolds) {
                     device);
 }
 
-TEST(MatchOnDevice, GivesTheOrderOfTheHostForMoreClustersThanABitmapHolds) {
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForListsOfMoreClustersThanAWarpSorts) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   expect_same_order(make(
                         600'000, 3000, [](auto row) { return 1 + row % 3; },
                         [](auto row) { return 1 + row % 2; }),
                     device);
+}
+
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForColumnsThatAreNotLookedAt) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr std::int32_t kHubs = 5;
+  const CsrMatrix others = make(
+      9000, 4000, [](auto row) { return row % 9; }, [](auto row) { return 1 + row % 3; });
+  CsrMatrix matrix{others.rows, others.cols + kHubs, {0}, {}, {}};
+  for (std::int32_t row = 0; row < others.rows; ++row) {
+    matrix.col_idx.push_back(row % kHubs);
+    for (std::int64_t i = others.row_ptr[row]; i < others.row_ptr[row + 1]; ++i)
+      matrix.col_idx.push_back(others.col_idx[i] + kHubs);
+    matrix.row_ptr.push_back(static_cast<std::int64_t>(matrix.col_idx.size()));
+  }
+  ASSERT_GT(others.rows / kHubs, match::kMostOfColumn);
+  matrix.values.assign(matrix.col_idx.size(), 1.0F);
+  expect_same_order(matrix, device);
+}
+
+TEST(MatchOnDevice, LeavesTheNaturalOrderWhereManyRowsShareAlmostNothing) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const CsrMatrix apart = make(
+      150'000, 4'000'000, [](auto row) { return 20 + row % 3; },
+      [](auto row) { return 101 + row % 1009; });
+  EXPECT_TRUE(std::ranges::is_sorted(device_order(apart, "match?rows=auto", device)));
+  EXPECT_FALSE(std::ranges::is_sorted(device_order(apart, "match", device)));
+  expect_same_order(apart, device);
 }
 
 TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereFewRowsAreLeft) {

@@ -80,7 +80,7 @@ TEST(WindowChooser, AutoLooksForNoOrderOfItsOwn) {
 }
 
 TEST(WindowChooser, AutoTakesRowsByLengthWhereTheyShareHubs) {
-  EXPECT_EQ(choose(testing::hub_graph(1500), "auto").order, "degree");
+  EXPECT_EQ(choose(testing::hub_graph(3000), "auto").order, "degree");
 }
 
 TEST(WindowChooser, AutoDoesNotSortRowsThatAreExpectedToGatherMoreThen) {

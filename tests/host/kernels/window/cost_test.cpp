@@ -68,6 +68,9 @@ TEST(WindowCost, AnOrderIsWorthwhileWhereGathersOutweighWhatComesFromMemory) {
   const WcsrEstimate nothing = {.gathered_share = {1, 1, 1}, .stored_share = {1, 1, 1}};
   EXPECT_TRUE(worth_order(nothing, 1e4, 1e4, 1e6, 128, 2, format));
   EXPECT_FALSE(worth_order(nothing, 1e6, 1e6, 2e6, 128, 2, format));
+  // The same share of so few bytes that the product does not wait for them.
+  EXPECT_FALSE(worth_order(nothing, 512, 512, 5e4, 128, 2, format));
+  EXPECT_TRUE(worth_order(nothing, 512, 512, 5e4, 512, 2, format));
 }
 
 }  // namespace
