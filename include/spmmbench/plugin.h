@@ -74,6 +74,7 @@ enum {
   SPMMBENCH_F64 = 3,
   SPMMBENCH_E4M3 = 4, /* 8 bits, of which 4 are exponent and 3 fraction (OCP E4M3, without
                          infinity); not of C */
+  SPMMBENCH_E5M2 = 5, /* 8 bits, of which 5 are exponent and 2 fraction (OCP E5M2); not of C */
   SPMMBENCH_I32 = 16,
   SPMMBENCH_I64 = 17
 };
@@ -81,7 +82,7 @@ enum {
 /* The type that the values of A and B are rounded to. tf32 is stored as SPMMBENCH_F32 whose low 13
  * bits of the fraction are zero. In B they need not be zero; a kernel may then truncate or round.
  * SPMMBENCH_FP64_IN is multiplied and added in fp64, and has values of A, B and C of SPMMBENCH_F64.
- * SPMMBENCH_FP8_E4M3_IN has a scale of A and one of B (spmmbench_csr.scale, spmmbench_dense.scale).
+ * SPMMBENCH_FP8_*_IN have a scale of A and one of B (spmmbench_csr.scale, spmmbench_dense.scale).
  */
 enum {
   SPMMBENCH_FP32_IN = 0,
@@ -89,7 +90,8 @@ enum {
   SPMMBENCH_FP16_IN = 2,
   SPMMBENCH_BF16_IN = 3,
   SPMMBENCH_FP64_IN = 4,
-  SPMMBENCH_FP8_E4M3_IN = 5
+  SPMMBENCH_FP8_E4M3_IN = 5,
+  SPMMBENCH_FP8_E5M2_IN = 6
 };
 
 /* Of B and C: element (i, j) lies at data[i * ld + j] (row major) or data[j * ld + i]. */
@@ -144,9 +146,10 @@ typedef struct spmmbench_csr {
   /* Version 2. Where `memory` is SPMMBENCH_CUDA: the same A on the host, as long as that on the
    * device. NULL where the caller has it in one place only; spmmbench has it in both. */
   const struct spmmbench_csr* on_host;
-  /* Version 2, at SPMMBENCH_FP8_E4M3_IN: an element is this times its value, whatever value_type
-   * is. 0 stands for 1. libspmmbench.so takes values of SPMMBENCH_E4M3 as they are. It rounds
-   * others with a scale of its own, by which the largest magnitude becomes 448. */
+  /* Version 2, at SPMMBENCH_FP8_*_IN: an element is this times its value, whatever value_type is. 0
+   * stands for 1. libspmmbench.so takes values of the precision's 8 bits as they are. It rounds
+   * others with a scale of its own, by which the largest magnitude becomes the largest number (448
+   * in E4M3, 57344 in E5M2). */
   float scale;
 } spmmbench_csr;
 
@@ -167,11 +170,11 @@ typedef struct spmmbench_dense {
   int64_t rows, cols; /* B: K x N, C: M x N */
   int64_t ld;         /* elements from one line to the next */
   int32_t layout, type;
-  float scale; /* version 2, of B at SPMMBENCH_FP8_E4M3_IN: as in spmmbench_csr */
+  float scale; /* version 2, of B at SPMMBENCH_FP8_*_IN: as in spmmbench_csr */
 } spmmbench_dense;
 
 /* What a plan is bound to. B's type follows from the precision: SPMMBENCH_F32, _F16, _BF16,
- * _F64 or _E4M3. */
+ * _F64, _E4M3 or _E5M2. */
 typedef struct spmmbench_shape {
   size_t size;
   int64_t n;      /* columns of B and C, at least 1; in libspmmbench.so at most 2^40 */
@@ -349,7 +352,7 @@ struct spmmbench_kernel {
   /* Version 2. NULL: A keeps its values. Else replaces them and keeps the pattern and the scale of
    * A. `values` has nnz elements of type `value_type` in `memory`, in the order of the arrays that
    * A was prepared from. Types and memory are those that `prepare` may be given; at
-   * SPMMBENCH_FP8_E4M3_IN libspmmbench.so takes SPMMBENCH_E4M3 alone. Values on the device are read
+   * SPMMBENCH_FP8_*_IN libspmmbench.so takes their 8 bits alone. Values on the device are read
    * in the order of `stream`, others before the function returns. All plans of `prepared` multiply
    * by the new values in launches that follow on `stream`, captured ones included. A call takes at
    * most about as long as a launch; the first one may also make what it needs, and wait. */

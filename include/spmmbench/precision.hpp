@@ -1,6 +1,6 @@
 #pragma once
 // Element types and precisions: two tables, from which all code that depends on them is generated,
-// for host and device. A new type or precision is one row.
+// for host and device. A new type or precision is one row, and its number in plugin.h.
 
 #include <array>
 #include <bit>
@@ -12,26 +12,30 @@
 
 #include "spmmbench/host_device.hpp"
 
-// What lies in memory: X(id, name, exponent bits, fraction bits, C++ type on the device,
-// cudaDataType, CUtensorMapDataType). The last three are expanded by CUDA code only.
-#define SPMMBENCH_ELEMENT_TYPES(X)                                                    \
-  X(f32, "fp32", 8, 23, float, CUDA_R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32)           \
-  X(f16, "fp16", 5, 10, __half, CUDA_R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16)          \
-  X(bf16, "bf16", 8, 7, __nv_bfloat16, CUDA_R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16) \
-  X(f64, "fp64", 11, 52, double, CUDA_R_64F, CU_TENSOR_MAP_DATA_TYPE_FLOAT64)         \
-  X(e4m3, "fp8_e4m3", 4, 3, __nv_fp8_e4m3, CUDA_R_8F_E4M3, CU_TENSOR_MAP_DATA_TYPE_UINT8)
+// What lies in memory: X(id, name, exponent bits, fraction bits, number in plugin.h, C++ type on
+// the device, cudaDataType, CUtensorMapDataType). The last three are expanded by CUDA code only.
+// clang-format off
+#define SPMMBENCH_ELEMENT_TYPES(X)                                                                    \
+  X(f32, "fp32", 8, 23, SPMMBENCH_F32, float, CUDA_R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32)            \
+  X(f16, "fp16", 5, 10, SPMMBENCH_F16, __half, CUDA_R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16)           \
+  X(bf16, "bf16", 8, 7, SPMMBENCH_BF16, __nv_bfloat16, CUDA_R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16) \
+  X(f64, "fp64", 11, 52, SPMMBENCH_F64, double, CUDA_R_64F, CU_TENSOR_MAP_DATA_TYPE_FLOAT64)          \
+  X(e4m3, "fp8_e4m3", 4, 3, SPMMBENCH_E4M3, __nv_fp8_e4m3, CUDA_R_8F_E4M3, CU_TENSOR_MAP_DATA_TYPE_UINT8) \
+  X(e5m2, "fp8_e5m2", 5, 2, SPMMBENCH_E5M2, __nv_fp8_e5m2, CUDA_R_8F_E5M2, CU_TENSOR_MAP_DATA_TYPE_UINT8)
+// clang-format on
 
 // What A's values and B are rounded to before any kernel sees them: X(id, name, element type,
-// fraction bits kept, cublasComputeType_t). tf32 is stored as fp32 whose low 13 bits are zero. fp64
-// accumulates in fp64 and has a C of fp64, all others accumulate in fp32. fp8 has a scale of A and
-// one of B (scale_of).
-#define SPMMBENCH_PRECISIONS(X)                          \
-  X(fp32, "fp32", f32, 23, CUBLAS_COMPUTE_32F)           \
-  X(tf32, "tf32", f32, 10, CUBLAS_COMPUTE_32F_FAST_TF32) \
-  X(fp16, "fp16", f16, 10, CUBLAS_COMPUTE_32F)           \
-  X(bf16, "bf16", bf16, 7, CUBLAS_COMPUTE_32F)           \
-  X(fp64, "fp64", f64, 52, CUBLAS_COMPUTE_64F)           \
-  X(fp8_e4m3, "fp8_e4m3", e4m3, 3, CUBLAS_COMPUTE_32F)
+// fraction bits kept, number in plugin.h, cublasComputeType_t). tf32 is stored as fp32 whose low 13
+// bits are zero. fp64 accumulates in fp64 and has a C of fp64, all others accumulate in fp32. What
+// lies in 8 bits has a scale of A and one of B (scale_of).
+#define SPMMBENCH_PRECISIONS(X)                                               \
+  X(fp32, "fp32", f32, 23, SPMMBENCH_FP32_IN, CUBLAS_COMPUTE_32F)             \
+  X(tf32, "tf32", f32, 10, SPMMBENCH_TF32_IN, CUBLAS_COMPUTE_32F_FAST_TF32)   \
+  X(fp16, "fp16", f16, 10, SPMMBENCH_FP16_IN, CUBLAS_COMPUTE_32F)             \
+  X(bf16, "bf16", bf16, 7, SPMMBENCH_BF16_IN, CUBLAS_COMPUTE_32F)             \
+  X(fp64, "fp64", f64, 52, SPMMBENCH_FP64_IN, CUBLAS_COMPUTE_64F)             \
+  X(fp8_e4m3, "fp8_e4m3", e4m3, 3, SPMMBENCH_FP8_E4M3_IN, CUBLAS_COMPUTE_32F) \
+  X(fp8_e5m2, "fp8_e5m2", e5m2, 2, SPMMBENCH_FP8_E5M2_IN, CUBLAS_COMPUTE_32F)
 
 namespace spmmbench {
 
@@ -71,6 +75,8 @@ struct BinaryFormat {
   using Value = float;  // what is encoded and decoded
   static constexpr int kFractionBits = kFraction;
   static constexpr int kBias = (1 << (kExponent - 1)) - 1;
+  static constexpr float kLargest = std::bit_cast<float>(  // 2^kBias (2 - 2^-kFraction)
+      static_cast<std::uint32_t>(127 + kBias) << 23 | ((1U << kFraction) - 1) << (23 - kFraction));
 
   // To nearest even; too large gives infinity, NaN stays NaN.
   SPMMBENCH_HOST_DEVICE static constexpr Bits encode(float value) {
@@ -260,12 +266,28 @@ constexpr ElementType type_of_c(Precision precision, ElementType asked) {
 
 // Whether A has a scale and B another: an element is what is stored times the scale.
 SPMMBENCH_HOST_DEVICE constexpr bool is_scaled(Precision precision) {
-  return precision == Precision::fp8_e4m3;
+  switch (precision) {
+#define SPMMBENCH_CASE(id, name, type, ...) \
+  case Precision::id: return sizeof(Element<ElementType::type>::Bits) == 1;
+    SPMMBENCH_PRECISIONS(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
+  }
+  return false;
+}
+template <class Stored>
+SPMMBENCH_HOST_DEVICE constexpr float scale_in(float greatest) {
+  if constexpr (sizeof(typename Stored::Bits) > 1) return 1;
+  else return greatest > 0 ? greatest / Stored::kLargest : 1.0F;
 }
 // The scale of a matrix whose greatest magnitude is this: it is stored as the largest number.
 SPMMBENCH_HOST_DEVICE constexpr float scale_of(Precision precision, float greatest) {
-  return is_scaled(precision) && greatest > 0 ? greatest / Element<ElementType::e4m3>::kLargest
-                                              : 1.0F;
+  switch (precision) {
+#define SPMMBENCH_CASE(id, name, type, ...) \
+  case Precision::id: return scale_in<Element<ElementType::type>>(greatest);
+    SPMMBENCH_PRECISIONS(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
+  }
+  return 1;
 }
 
 // Of a normal value, the leading one included.

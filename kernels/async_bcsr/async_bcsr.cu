@@ -334,7 +334,8 @@ class AsyncBcsr final : public Kernel {
     info_.source = "AsyncSparse, arXiv 2604.17834";
     info_.min_compute_capability = 90;
     info_.exact_architecture = true;
-    info_.precisions = {Precision::tf32, Precision::fp16, Precision::fp8_e4m3, Precision::bf16};
+    info_.precisions = {Precision::tf32, Precision::fp16, Precision::fp8_e4m3, Precision::fp8_e5m2,
+                        Precision::bf16};
     info_.c_types = {ElementType::f32, ElementType::f16, ElementType::bf16};
     info_.layouts = {Layout::row_major, Layout::col_major};
     info_.accumulation = Accumulation::fp32_tensor_core;

@@ -46,6 +46,7 @@ constexpr Precision precision_of(__half) { return Precision::fp16; }
 constexpr Precision precision_of(__nv_bfloat16) { return Precision::bf16; }
 constexpr Precision precision_of(ptx::Tf32) { return Precision::tf32; }
 constexpr Precision precision_of(__nv_fp8_e4m3) { return Precision::fp8_e4m3; }
+constexpr Precision precision_of(__nv_fp8_e5m2) { return Precision::fp8_e5m2; }
 
 template <class S>
 Variant variant() {
@@ -82,6 +83,8 @@ inline const std::vector<Variant>& variants() {
     add_shapes<ptx::Tf32, Layout::col_major>(out);
     add_shapes<__nv_fp8_e4m3, Layout::col_major>(out);
     add_shapes<__nv_fp8_e4m3, Layout::col_major, Sums::promoted>(out);
+    add_shapes<__nv_fp8_e5m2, Layout::col_major>(out);
+    add_shapes<__nv_fp8_e5m2, Layout::col_major, Sums::promoted>(out);
     constexpr Layout kRow = Layout::row_major;
     out.push_back(variant<Shape<__half, kRow, 256, 1, Loader::cp_async, true>>());
     out.push_back(variant<Shape<__half, kRow, 256, 1, Loader::cp_async, false>>());

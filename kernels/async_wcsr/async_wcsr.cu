@@ -428,7 +428,8 @@ class AsyncWcsr final : public Kernel {
       .name = "async_wcsr",
       .summary = "windows of packed columns on tensor cores, rows of B copied ahead",
       .source = "AsyncSparse, arXiv 2604.17834",
-      .precisions = {Precision::tf32, Precision::fp8_e4m3, Precision::fp16, Precision::bf16},
+      .precisions = {Precision::tf32, Precision::fp8_e4m3, Precision::fp8_e5m2, Precision::fp16,
+                     Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_tensor_core,

@@ -39,7 +39,7 @@ class DenseBoxes {
       if constexpr (window::kInputBytes<Input> == 4)
         out.x[r] = ptx::ld_shared_v4(from + r * 512 + lane_ * 16);
       else if constexpr (window::kInputBytes<Input> == 1)
-        out.x[r] = ptx::cvt_rn_f16x2_e4m3x2(ptx::ld_shared<0>(from + r * 128 + lane_ * 4));
+        out.x[r] = ptx::halves_of<Input>(ptx::ld_shared<0>(from + r * 128 + lane_ * 4));
       else out.x[r] = ptx::ld_shared_v2(from + r * 256 + lane_ * 8);
     }
     return out;

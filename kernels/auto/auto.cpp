@@ -140,7 +140,7 @@ class Auto final : public Kernel {
           "while it is called, and runs the fastest",
       .source = "spmmbench",
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
-                     Precision::fp8_e4m3, Precision::fp64},
+                     Precision::fp8_e4m3, Precision::fp8_e5m2, Precision::fp64},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,

@@ -37,12 +37,20 @@ __device__ inline void unpack(const uint4& raw, float (&out)[8], __nv_bfloat16 /
   }
 }
 
-__device__ inline void unpack(const uint4& raw, float (&out)[16], __nv_fp8_e4m3 /*type of B*/) {
+// What CUDA's conversions call it.
+template <class Eight>
+inline constexpr __nv_fp8_interpretation_t kInterpretation = __NV_E4M3;
+template <>
+inline constexpr __nv_fp8_interpretation_t kInterpretation<__nv_fp8_e5m2> = __NV_E5M2;
+
+template <class Eight>
+__device__ void unpack(const uint4& raw, float (&out)[16], Eight /*type of B*/) {
   const std::uint32_t words[4] = {raw.x, raw.y, raw.z, raw.w};
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const auto both = static_cast<__nv_fp8x2_storage_t>(words[i / 2] >> (i % 2 * 16));
-    const float2 pair = __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(both, __NV_E4M3)));
+    const float2 pair =
+        __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(both, kInterpretation<Eight>)));
     out[2 * i] = pair.x;
     out[2 * i + 1] = pair.y;
   }
@@ -51,23 +59,23 @@ __device__ inline void unpack(const uint4& raw, float (&out)[16], __nv_fp8_e4m3 
 // One value of A or B, once or more than once.
 template <class T>
 __device__ T load_once(const T* from) {
-  return __ldcs(from);
+  if constexpr (sizeof(T) == 1) {
+    T value;
+    value.__x = __ldcs(reinterpret_cast<const __nv_fp8_storage_t*>(from));
+    return value;
+  } else {
+    return __ldcs(from);
+  }
 }
 template <class T>
 __device__ T load_value(const T* from) {
-  return __ldg(from);
-}
-template <>
-__device__ inline __nv_fp8_e4m3 load_once(const __nv_fp8_e4m3* from) {
-  __nv_fp8_e4m3 value;
-  value.__x = __ldcs(reinterpret_cast<const __nv_fp8_storage_t*>(from));
-  return value;
-}
-template <>
-__device__ inline __nv_fp8_e4m3 load_value(const __nv_fp8_e4m3* from) {
-  __nv_fp8_e4m3 value;
-  value.__x = __ldg(reinterpret_cast<const __nv_fp8_storage_t*>(from));
-  return value;
+  if constexpr (sizeof(T) == 1) {
+    T value;
+    value.__x = __ldg(reinterpret_cast<const __nv_fp8_storage_t*>(from));
+    return value;
+  } else {
+    return __ldg(from);
+  }
 }
 
 // Four neighbours of a row of C, as one streaming store: C is not read, so it should not push B out

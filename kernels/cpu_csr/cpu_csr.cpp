@@ -310,7 +310,7 @@ class CpuCsr final : public Kernel {
       .source = "spmmbench; even parts after Merrill and Garland, SC 2016",
       .device = DeviceKind::host,
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
-                     Precision::fp64, Precision::fp8_e4m3},
+                     Precision::fp64, Precision::fp8_e4m3, Precision::fp8_e5m2},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,

@@ -229,7 +229,7 @@ class CsrMerge final : public Kernel {
       .summary = "plain CSR on CUDA cores along the merge path: nothing is prepared",
       .source = "merge path: Merrill and Garland, SC 2016",
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
-                     Precision::fp64, Precision::fp8_e4m3},
+                     Precision::fp64, Precision::fp8_e4m3, Precision::fp8_e5m2},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_fma,

@@ -25,7 +25,8 @@ using Piece = std::conditional_t<sizeof(T) == 1, uint2, uint4>;
 template <class T>
 constexpr int kPerPiece = static_cast<int>(sizeof(Piece<T>) / sizeof(T));
 
-__device__ inline void unpack(const uint2& raw, float (&out)[8], __nv_fp8_e4m3 type_of_b) {
+template <class Eight>
+__device__ void unpack(const uint2& raw, float (&out)[8], Eight type_of_b) {
   float sixteen[16];  // the compiler leaves out the second half
   spmmbench::unpack(make_uint4(raw.x, raw.y, 0, 0), sixteen, type_of_b);
 #pragma unroll

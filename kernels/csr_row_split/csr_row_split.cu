@@ -399,7 +399,7 @@ class CsrRowSplit final : public Kernel {
       .summary = "CSR on CUDA cores: a group of lanes per row, long rows split",
       .source = "spmmbench",
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
-                     Precision::fp64, Precision::fp8_e4m3},
+                     Precision::fp64, Precision::fp8_e4m3, Precision::fp8_e5m2},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,

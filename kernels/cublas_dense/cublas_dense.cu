@@ -47,7 +47,7 @@ CublasHandle& cublas_handle(const Device& device) {
 
 cublasComputeType_t compute_type(Precision precision) {
   switch (precision) {
-#define SPMMBENCH_CASE(id, name, type, fraction, compute) \
+#define SPMMBENCH_CASE(id, name, type, fraction, number, compute) \
   case Precision::id: return compute;
     SPMMBENCH_PRECISIONS(SPMMBENCH_CASE)
 #undef SPMMBENCH_CASE

@@ -309,7 +309,7 @@ class JaggedSlicesKernel final : public Kernel {
       .summary = "At most 32 columns: a warp per slice of rows, entries stored step by step",
       .source = "spmmbench",
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
-                     Precision::fp8_e4m3, Precision::fp64},
+                     Precision::fp8_e4m3, Precision::fp8_e5m2, Precision::fp64},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,

@@ -122,7 +122,8 @@ __device__ void wgmma_mma_async_sp(float (&d)[kColumns / 2], std::uint64_t a, st
   SPMMBENCH_WGMMA(__nv_bfloat16, Major::k, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, P, ", 0, 0")  \
   SPMMBENCH_WGMMA(__nv_bfloat16, Major::mn, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, P, ", 0, 1") \
   SPMMBENCH_WGMMA(Tf32, Major::k, kColumns, "m64" n "k8", "tf32.tf32", kCount, A, B, P, "")                  \
-  SPMMBENCH_WGMMA(__nv_fp8_e4m3, Major::k, kColumns, "m64" n "k32", "e4m3.e4m3", kCount, A, B, P, "")
+  SPMMBENCH_WGMMA(__nv_fp8_e4m3, Major::k, kColumns, "m64" n "k32", "e4m3.e4m3", kCount, A, B, P, "")        \
+  SPMMBENCH_WGMMA(__nv_fp8_e5m2, Major::k, kColumns, "m64" n "k32", "e5m2.e5m2", kCount, A, B, P, "")
 SPMMBENCH_WGMMA_N(16, "n16", 8, "%8", "%9", "%10")
 SPMMBENCH_WGMMA_N(32, "n32", 16, "%16", "%17", "%18")
 SPMMBENCH_WGMMA_N(64, "n64", 32, "%32", "%33", "%34")

@@ -67,7 +67,7 @@ class BitmapTiles {
       for (int j = 0; j < 4; ++j) x[j] = ptx::ld_shared_next_if<Stored>(mine & 1U << j, at);
       if constexpr (window::kInputBytes<Input> == 4) out.x[r] = make_uint4(x[0], x[1], x[2], x[3]);
       else if constexpr (window::kInputBytes<Input> == 1)
-        out.x[r] = ptx::cvt_rn_f16x2_e4m3x2(x[0] | x[1] << 8 | x[2] << 16 | x[3] << 24);
+        out.x[r] = ptx::halves_of<Input>(x[0] | x[1] << 8 | x[2] << 16 | x[3] << 24);
       else out.x[r] = make_uint2(x[0] | x[1] << 16, x[2] | x[3] << 16);
     }
     return out;

@@ -304,7 +304,8 @@ class Rsh final : public Kernel {
       .name = "rsh",
       .summary = "bitmap windows on tensor cores, short rows on CUDA cores, one launch",
       .source = "RSH-SpMM, arXiv 2603.08734",
-      .precisions = {Precision::tf32, Precision::fp16, Precision::fp8_e4m3, Precision::bf16},
+      .precisions = {Precision::tf32, Precision::fp16, Precision::fp8_e4m3, Precision::fp8_e5m2,
+                     Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .promoted_columns = 1,  // fp8 is multiplied as fp16

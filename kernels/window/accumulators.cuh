@@ -127,7 +127,7 @@ class Accumulators {
       for (int chunk = 0; chunk < 2; ++chunk) {
         const std::uint32_t first = ptx::prmt(b[chunk], 0, 0x3120);
         const std::uint32_t second = ptx::prmt(b[chunk + 2], 0, 0x3120);
-        const uint2 low = ptx::cvt_rn_f16x2_e4m3x2(first), high = ptx::cvt_rn_f16x2_e4m3x2(second);
+        const uint2 low = ptx::halves_of<Input>(first), high = ptx::halves_of<Input>(second);
 #pragma unroll
         for (int r = 0; r < kMmaN; ++r)
           ptx::mma_m16n8k16(__half{}, d_[i + chunk][r], low.x, low.y, high.x, high.y, a[r].x,

@@ -85,6 +85,9 @@ auto make_variant(Precision precision, const Options& options, const spmmbench::
     case Precision::fp8_e4m3:
       if constexpr (Make::kFp8) return of_types(__nv_fp8_e4m3{}, float{});
       break;
+    case Precision::fp8_e5m2:
+      if constexpr (Make::kFp8) return of_types(__nv_fp8_e5m2{}, float{});
+      break;
     default: break;
   }
   throw Error(fmt::format("tensor cores do not multiply {}", to_string(precision)));

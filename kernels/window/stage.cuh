@@ -42,6 +42,8 @@ template <>
 constexpr int kInputBytes<ptx::Tf32> = 4;
 template <>
 constexpr int kInputBytes<__nv_fp8_e4m3> = 1;  // in memory; mma takes them as fp16
+template <>
+constexpr int kInputBytes<__nv_fp8_e5m2> = 1;
 
 template <class Operand, int kRowBytes, int kStages>
 struct Shape {

@@ -2,6 +2,7 @@
 say what each of them means; tests/python/test_abi.py compares sizes and offsets."""
 
 import ctypes as c
+import typing
 
 ABI_VERSION = 2
 MEASURE_VERSION = 1
@@ -10,7 +11,7 @@ SWIGLU_VERSION = 1
 
 OK, UNSUPPORTED, INVALID, OUT_OF_MEMORY, DEVICE_LOST, FAILED = range(6)
 HOST, CUDA = 0, 1
-F32, F16, BF16, F64, E4M3, I32, I64 = 0, 1, 2, 3, 4, 16, 17
+I32, I64 = 16, 17
 ROW_MAJOR, COL_MAJOR = 0, 1
 SUMS_FP32, SUMS_TENSOR_CORE, SUMS_FP16 = 0, 1, 2
 BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACKED_ROWS, TUNES = (
@@ -19,11 +20,45 @@ BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACK
 TRANSPOSED, UNCHECKED = 1, 2  # of a problem's flags
 OPTION_TYPES = ("text", "integer", "real", "choice")
 
-PRECISIONS = {"fp32": 0, "tf32": 1, "fp16": 2, "bf16": 3, "fp64": 4, "fp8_e4m3": 5}
-# name of a type of B or C -> its value
-ELEMENTS = {"fp32": F32, "fp16": F16, "bf16": BF16, "fp64": F64, "fp8_e4m3": E4M3}
-ELEMENT_OF = {name: "fp32" if name == "tf32" else name for name in PRECISIONS}  # of a precision
-ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp64": 8, "fp8_e4m3": 1}
+
+
+class Element(typing.NamedTuple):
+    """A type of B or C."""
+
+    value: int
+    bytes: int
+    dtype: str  # in torch, and in NumPy, for some with ml_dtypes
+    dlpack: tuple  # code, bits
+    fraction: int = 0  # bits of it, where one byte holds a number
+    largest: float = 0  # number, likewise
+
+
+ELEMENT_TYPES = {
+    "fp32": Element(0, 4, "float32", (2, 32)),
+    "fp16": Element(1, 2, "float16", (2, 16)),
+    "bf16": Element(2, 2, "bfloat16", (4, 16)),
+    "fp64": Element(3, 8, "float64", (2, 64)),
+    "fp8_e4m3": Element(4, 1, "float8_e4m3fn", (10, 8), 3, 448),
+    "fp8_e5m2": Element(5, 1, "float8_e5m2", (12, 8), 2, 57344),
+}
+# value, type that it is stored in, bits of fraction that are kept
+_PRECISIONS = {
+    "fp32": (0, "fp32", 23),
+    "tf32": (1, "fp32", 10),
+    "fp16": (2, "fp16", 10),
+    "bf16": (3, "bf16", 7),
+    "fp64": (4, "fp64", 52),
+    "fp8_e4m3": (5, "fp8_e4m3", 3),
+    "fp8_e5m2": (6, "fp8_e5m2", 2),
+}
+
+PRECISIONS = {name: value for name, (value, _, _) in _PRECISIONS.items()}
+ELEMENT_OF = {name: element for name, (_, element, _) in _PRECISIONS.items()}
+FRACTION_BITS = {name: kept for name, (_, _, kept) in _PRECISIONS.items()}
+ELEMENTS = {name: element.value for name, element in ELEMENT_TYPES.items()}
+F32, F16, BF16, F64 = (ELEMENTS[name] for name in ("fp32", "fp16", "bf16", "fp64"))
+EIGHT_BITS = [name for name, element in ELEMENT_TYPES.items() if element.bytes == 1]  # have a scale
+ELEMENT_BYTES = {name: element.bytes for name, element in ELEMENT_TYPES.items()}
 LAYOUTS = {"row": ROW_MAJOR, "col": COL_MAJOR}
 NAME_OF_ELEMENT = {value: name for name, value in ELEMENTS.items()}
 NAME_OF_LAYOUT = {value: name for name, value in LAYOUTS.items()}

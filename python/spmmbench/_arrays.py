@@ -9,14 +9,14 @@ from . import _dense, _fp8
 from .errors import InvalidArgument
 
 INDEX_TYPES = {"int32": abi.I32, "int64": abi.I64}
-VALUE_TYPES = {"float32": abi.F32, "float16": abi.F16, "bfloat16": abi.BF16, "float64": abi.F64}
+VALUE_TYPES = {element.dtype: element.value for element in abi.ELEMENT_TYPES.values() if element.bytes > 1}
 _BITS_OF_BF16 = "uint16"  # in arrays of libraries that have no bf16
-_BITS_OF_FP8 = "uint8"
-_TYPES_OF_BITS = {**VALUE_TYPES, _BITS_OF_BF16: abi.BF16, _BITS_OF_FP8: abi.E4M3}
+_TYPES_OF_BITS = {**VALUE_TYPES, _BITS_OF_BF16: abi.BF16}
 
 
-def value_type_of(x):
-    return _TYPES_OF_BITS[dtype_of(x)]
+def value_type_of(x, eight_bits):
+    """`eight_bits`: the name of the type of which an array of uint8 holds the bits."""
+    return abi.ELEMENTS[eight_bits] if dtype_of(x) == _dense.BITS else _TYPES_OF_BITS[dtype_of(x)]
 
 
 def dtype_of(x):
@@ -63,7 +63,7 @@ def rounded(x, precision):
         return cast(cast(x, "float16"), "float32")
     if not _dense.is_torch(x) and not hasattr(x, "astype"):
         raise InvalidArgument(f"a {type(x).__name__} cannot be rounded to {precision} here")
-    drop = {"tf32": 13, "bf16": 16}[precision]
+    drop = abi.FRACTION_BITS["fp32"] - abi.FRACTION_BITS[precision]
     return _viewed(_round_low_bits(_viewed(x, "int32"), drop), "float32")
 
 

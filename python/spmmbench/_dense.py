@@ -7,17 +7,25 @@ import sys
 
 import numpy as np
 
+from . import _abi as abi
 from .errors import InvalidArgument
 
-# data: address; shape: (rows, cols); strides: of a row and of a column, in elements; type: fp32,
-# fp16, bf16, fp64 or fp8_e4m3; device: "cpu" or the index of a GPU; stream: where the array's producer works, or
-# None; keep: what keeps the memory alive
+# data: address; shape: (rows, cols); strides: of a row and of a column, in elements; type: of
+# ELEMENT_TYPES, or BITS; device: "cpu" or the index of a GPU; stream: where the array's producer
+# works, or None; keep: what keeps the memory alive
 View = collections.namedtuple("View", "data shape strides type device stream keep")
 
-_NUMPY_TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
-_NUMPY_NAMES = {kind: name for name, kind in _NUMPY_TYPES.items()} | {"fp8_e4m3": "uint8"}
-_NUMPY_TYPES |= {"uint8": "fp8_e4m3", "float8_e4m3fn": "fp8_e4m3"}
-_DLPACK_TYPES = {(2, 32): "fp32", (2, 16): "fp16", (4, 16): "bf16", (2, 64): "fp64", (10, 8): "fp8_e4m3"}
+BITS = "uint8"  # of any type of 8 bits
+_NUMPY_TYPES = {element.dtype: name for name, element in abi.ELEMENT_TYPES.items()} | {BITS: BITS}
+_NUMPY_NAMES = {
+    name: BITS if name in abi.EIGHT_BITS else element.dtype for name, element in abi.ELEMENT_TYPES.items()
+}
+_DLPACK_TYPES = {element.dlpack: name for name, element in abi.ELEMENT_TYPES.items()}
+
+
+def holds(view, kind):
+    """Whether an array may be read as elements of a type."""
+    return view.type == kind or view.type == BITS and kind in abi.EIGHT_BITS
 
 
 def loaded(name):
@@ -81,10 +89,11 @@ class TorchArrays:
     def types(cls):
         if cls._types is None:
             torch = loaded("torch")
-            names = {kind: getattr(torch, name) for kind, name in _NUMPY_NAMES.items()}
-            cls._types = {**names, **{value: key for key, value in names.items()}}
-            eight = getattr(torch, "float8_e4m3fn", torch.uint8)  # torch 2.1 and newer have it
-            cls._types |= {eight: "fp8_e4m3", "fp8_e4m3": eight}
+            # Torch 2.1 and newer have types of 8 bits.
+            names = {
+                name: getattr(torch, element.dtype, torch.uint8) for name, element in abi.ELEMENT_TYPES.items()
+            }
+            cls._types = {**names, **{value: key for key, value in names.items()}, torch.uint8: BITS}
         return cls._types
 
     @classmethod

@@ -1,41 +1,51 @@
-"""Numbers of 8 bits (fp8_e4m3), which NumPy and CuPy have no type for, with the scale of their matrix."""
+"""Numbers of 8 bits, which NumPy and CuPy have no type for, with the scale of their matrix."""
 
 import typing
 
 import numpy as np
 
+from . import _abi as abi
 from . import _dense
 from .errors import InvalidArgument
 
-_LARGEST = 448.0
-_NAME = "float8_e4m3fn"  # in torch, and in NumPy with ml_dtypes
+_TYPE_OF = {abi.ELEMENT_TYPES[name].dtype: name for name in abi.EIGHT_BITS}
 
 
 class Fp8(typing.NamedTuple):
-    """A matrix or the values of A in fp8_e4m3: an element is `scale` times what is stored.
+    """A matrix or the values of A in 8 bits: an element is `scale` times what is stored.
 
-    values  an array of float8_e4m3fn (torch, ml_dtypes), or of uint8 that holds their bits
+    values  an array of float8_e4m3fn or float8_e5m2 (torch, ml_dtypes), or of uint8 that holds their bits
+    type    "fp8_e4m3" or "fp8_e5m2": what the bits in an array of uint8 are
     """
 
     values: object
     scale: float = 1.0
+    type: str = "fp8_e4m3"
 
 
 def is_stored(x):
     """Whether it is in 8 bits already."""
-    return isinstance(x, Fp8) or _dtype(x) == _NAME
+    return isinstance(x, Fp8) or _dtype(x) in _TYPE_OF
 
 
-def fp8(x):
-    """An Fp8 of the same shape: `x` where it has 8 bits, else rounded to nearest even. The scale makes the
-    largest magnitude 448; of an array on a GPU the host waits for it."""
+def type_of(x):
+    """The name of the type of an Fp8."""
+    return _TYPE_OF.get(_dtype(x.values), x.type)
+
+
+def fp8(x, type="fp8_e4m3"):
+    """An Fp8 of the same shape: `x` where it has 8 bits, else rounded to nearest even in `type`. The scale
+    makes the largest magnitude the type's largest number, 448 or 57344; of an array on a GPU the host waits
+    for it."""
     if isinstance(x, Fp8):
         return x
-    if _dtype(x) == _NAME:
-        return Fp8(x)
+    if _dtype(x) in _TYPE_OF:
+        return Fp8(x, type=_TYPE_OF[_dtype(x)])
+    if type not in abi.EIGHT_BITS:
+        raise InvalidArgument(f"type is {type!r}; {' or '.join(abi.EIGHT_BITS)} is wanted")
     torch = _dense.loaded("torch") if _dense.is_torch(x) else None
     if torch is None and not isinstance(x, np.ndarray) and not _dense.is_cupy(x):
-        raise InvalidArgument(f"a {type(x).__name__} cannot be rounded to fp8_e4m3 here")
+        raise InvalidArgument(f"a {x.__class__.__name__} cannot be rounded to {type} here")
     if torch is not None:
         x = x.detach().to(torch.float32)
         finite = torch.nan_to_num(x.abs(), 0.0, 0.0, 0.0)
@@ -43,32 +53,41 @@ def fp8(x):
         x = x.astype(np.float32)
         finite = abs(x)
         finite[~(finite < np.inf)] = 0
-    scale = _scale_of(float(finite.max()) if 0 not in x.shape else 0.0)
+    scale = _scale_of(float(finite.max()) if 0 not in x.shape else 0.0, type)
     if torch is not None:
-        return Fp8((x / scale).to(torch.float8_e4m3fn), scale)
-    return Fp8(_encoded(x / np.float32(scale)), scale)
+        return Fp8((x / scale).to(getattr(torch, abi.ELEMENT_TYPES[type].dtype)), scale, type)
+    return Fp8(_encoded(x / np.float32(scale), type), scale, type)
 
 
 def bits_of(x):
-    """Of values in 8 bits their bits as uint8, and their scale; of any other array itself and None."""
-    values, scale = x if isinstance(x, Fp8) else (x, 1.0)
-    if _dtype(values) == _NAME:
-        kind = _dense.loaded("torch").uint8 if _dense.is_torch(values) else np.uint8
-        return values.view(kind), scale
-    return (values, scale) if isinstance(x, Fp8) else (x, None)
+    """Of values in 8 bits their bits as uint8, their scale and their type; of any other array itself and
+    None twice."""
+    if not is_stored(x):
+        return x, None, None
+    values, scale, type = fp8(x)
+    if _dtype(values) in _TYPE_OF:
+        type = _TYPE_OF[_dtype(values)]
+        values = values.view(_dense.loaded("torch").uint8 if _dense.is_torch(values) else np.uint8)
+    return values, scale, type
 
 
-def decoded(bits):
+def decoded(bits, type="fp8_e4m3"):
     """What is stored in an array of uint8, as fp32."""
+    element = abi.ELEMENT_TYPES[type]
     if _dense.is_torch(bits):
         torch = _dense.loaded("torch")
-        return bits.view(torch.float8_e4m3fn).to(torch.float32)
+        return bits.view(getattr(torch, element.dtype)).to(torch.float32)
+    steps, bias = 1 << element.fraction, _bias(element)  # between powers of two
     codes = np.arange(128)
-    exponents, fractions = codes >> 3, codes & 7
+    exponents, fractions = codes >> element.fraction, codes & steps - 1
     numbers = np.where(
-        exponents == 0, fractions / 512, (1 + fractions / 8) * 2.0 ** (exponents - 7)
+        exponents == 0,
+        fractions / steps * 2.0 ** (1 - bias),
+        (1 + fractions / steps) * 2.0 ** (exponents - bias),
     )
-    numbers[127] = np.nan
+    numbers[numbers > element.largest] = np.nan
+    if infinity := _infinity(element):
+        numbers[infinity] = np.inf
     table = np.concatenate([numbers, -numbers]).astype(np.float32)
     return (_dense.loaded("cupy").asarray(table) if _dense.is_cupy(bits) else table)[bits]
 
@@ -77,25 +96,40 @@ def _dtype(x):
     return str(getattr(x, "dtype", "")).replace("torch.", "")
 
 
-def _scale_of(greatest):
+def _bias(element):
+    return (1 << 6 - element.fraction) - 1
+
+
+def _infinity(element):
+    """Its code, None where the type has none: then the largest exponent has numbers."""
+    code = 128 - (1 << element.fraction)
+    return code if element.largest < 2.0 ** ((code >> element.fraction) - _bias(element)) else None
+
+
+def _scale_of(greatest, type):
     """As scale_of in include/spmmbench/precision.hpp."""
     if greatest == 0:
         return 1.0
-    return float(max(np.float32(greatest) / np.float32(_LARGEST), np.finfo(np.float32).tiny))
+    largest = np.float32(abi.ELEMENT_TYPES[type].largest)
+    return float(max(np.float32(greatest) / largest, np.finfo(np.float32).tiny))
 
 
-def _encoded(x):
-    """The bits of fp32, rounded: BinaryFormat<4, 3> in include/spmmbench/precision.hpp."""
+def _encoded(x, type):
+    """The bits of fp32, rounded: BinaryFormat in include/spmmbench/precision.hpp."""
+    element = abi.ELEMENT_TYPES[type]
+    bias, drop = _bias(element), 23 - element.fraction
     bits = x.view(np.uint32)
     magnitude = bits & np.uint32(0x7FFFFFFF)
     # Below the smallest normal number the last bit of this sum is that of the format.
-    align = np.float32(1 << 14)
+    align = np.float32(2.0 ** (1 - bias + drop))
     subnormal = (magnitude.view(np.float32) + align).view(np.uint32) - align.view(np.uint32)
-    half_less_one, one = np.uint32((1 << 19) - 1), np.uint32(1)
-    normal = (magnitude + half_less_one + (magnitude >> np.uint32(20) & one)) >> np.uint32(20)
-    normal = normal - np.uint32(120 << 3)  # the difference of the biases
-    is_normal = magnitude >= np.float32(2.0**-6).view(np.uint32)
+    half_less_one, one = np.uint32((1 << drop - 1) - 1), np.uint32(1)
+    normal = (magnitude + half_less_one + (magnitude >> np.uint32(drop) & one)) >> np.uint32(drop)
+    normal = normal - np.uint32(127 - bias << element.fraction)  # the difference of the biases
+    is_normal = magnitude >= np.float32(2.0 ** (1 - bias)).view(np.uint32)
     code = subnormal + (normal - subnormal) * is_normal
-    is_nan = magnitude > np.float32(464).view(np.uint32)
-    code = code + (np.uint32(0x7F) - code) * is_nan
+    nan = np.uint32(127)
+    too_large = is_normal & (code > np.uint32(_infinity(element) or nan))
+    code = code + (np.uint32(_infinity(element) or nan) - code) * too_large
+    code = code + (nan - code) * (magnitude > np.uint32(0x7F800000))
     return (code | bits >> np.uint32(31) << np.uint32(7)).astype(np.uint8)

@@ -17,8 +17,8 @@ _MOST_FORMS = 64  # that are kept, of some 2 KB each
 class Plan(Held):
     """C = A B for one n, layout and type of C: `plan @ B`, `plan(B, out=C)`, `plan(B, out=C, alpha=2, beta=1)`.
 
-    At precision "fp8_e4m3" B is an Fp8 or an array of float8_e4m3fn. Any other array of torch, NumPy or
-    CuPy is rounded in each call, with a scale of its own, for which the host waits.
+    At precision "fp8_e4m3" B is an Fp8 or an array of float8_e4m3fn, at "fp8_e5m2" the same of float8_e5m2.
+    Any other array of torch, NumPy or CuPy is rounded in each call, with a scale of its own, for which the host waits.
 
     B is K x n, C is M x n, each with lines (rows, or columns in layout "col") that are contiguous and
     start at multiples of `pitch_alignment` bytes. Nothing else is copied. A GPU's work is enqueued on the
@@ -57,7 +57,7 @@ class Plan(Held):
     def _form(prepared, n, layout, c_type):
         """The members of a plan that do not depend on A."""
         kernel, n, b_type = prepared._kernel, _choice.columns(n), abi.ELEMENT_OF[prepared.precision]
-        usual = "fp32" if b_type == "fp8_e4m3" else b_type
+        usual = "fp32" if b_type in abi.EIGHT_BITS else b_type
         _choice.check_n(kernel, prepared.shape[1], n)
         layout = _choice.one_of(layout, kernel.layouts, "layout", kernel.name)
         c_type = _choice.one_of(c_type or usual, kernel.c_types, "c_type", kernel.name)
@@ -97,8 +97,8 @@ class Plan(Held):
             return self._multiply(b, out, stream, alpha, beta)
 
     def _multiply(self, b, out, stream, alpha, beta):
-        if self.b_type == "fp8_e4m3":
-            b, self._b.scale = self.eight_bits(b)
+        if self.b_type in abi.EIGHT_BITS:
+            b, self._b.scale, _ = self.eight_bits(b)
         arrays = _dense.arrays_of(b)
         view = arrays.view(b, "B")
         self._place(self._b, arrays, view, self.b_type, "B")
@@ -134,7 +134,9 @@ class Plan(Held):
 
     def eight_bits(self, b):
         """B as an Fp8: as it is, or rounded into a new array that a call takes as it is."""
-        rounded = _fp8.fp8(b)
+        rounded = _fp8.fp8(b, self.b_type)
+        if (held := _fp8.type_of(rounded)) != self.b_type:
+            raise InvalidArgument(f"B holds {held}; {self.b_type} is wanted")
         if not _fp8.is_stored(b):
             values = self.empty_b(rounded.values)
             values[...] = rounded.values
@@ -287,7 +289,7 @@ class Plan(Held):
             raise InvalidArgument(
                 f"{name} is {view.shape[0]} x {view.shape[1]}; {rows} x {cols} is wanted"
             )
-        if view.type != kind:
+        if not _dense.holds(view, kind):
             raise InvalidArgument(f"{name} holds {view.type}; {kind} is wanted")
         if view.device != self.device and view.device is not None:
             places = [

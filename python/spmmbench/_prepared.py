@@ -108,7 +108,7 @@ class Prepared(Held):
 
         layout  "row" or "col": of B and C
         c_type  "fp32", "fp16" or "bf16": what C is stored as; None: as B is, which at precision "fp64"
-                is the only type, and "fp32" where B is of fp8_e4m3
+                is the only type, and "fp32" where B has 8 bits
         """
         return Plan(self, n, layout, c_type)
 
@@ -144,7 +144,7 @@ class Prepared(Held):
             kernel.described.replace_values(
                 self._handle,
                 _arrays.address_of(x),
-                _arrays.value_type_of(x),
+                _arrays.value_type_of(x, self.precision),
                 abi.CUDA if on_gpu else abi.HOST,
                 handle,
             )
@@ -175,8 +175,8 @@ def prepare(
                (row_ptr, col_idx, values, (rows, cols)) of arrays, on the CPU or on a GPU
     kernel     a name of list_kernels(), options included: "rsh?order=natural"; "auto" predicts which
                is fastest, and on the CPU is the library's CPU kernel
-    precision  "fp32", "tf32", "fp16", "bf16", "fp64" or "fp8_e4m3": what A's values are rounded to, and
-               B's type; None: that of A's values, "fp32" for float64, which scipy makes unasked
+    precision  "fp32", "tf32", "fp16", "bf16", "fp64", "fp8_e4m3" or "fp8_e5m2": what A's values are
+               rounded to, and B's type; None: that of A's values, "fp32" for float64, which scipy makes unasked
     options    {key: value}: further options of the kernel
     device     "cuda" or "cpu"; None: where A lies, and for A of scipy or NumPy a GPU where there is
                one

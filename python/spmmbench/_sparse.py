@@ -13,7 +13,8 @@ from . import _abi as abi
 from . import _arrays, _dense, _fp8
 from .errors import InvalidArgument
 
-_PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for all others: scipy makes float64 where nobody asked for it
+# Of values; fp32 for all others: scipy makes float64 where nobody asked for it
+_PRECISION_OF = {element.dtype: name for name, element in abi.ELEMENT_TYPES.items() if element.bytes == 2}
 _NO_CSR = abi.Csr()
 
 
@@ -28,7 +29,8 @@ class Csr:
     col_idx: object  # nnz columns, int32 or int64
     values: object  # nnz
     device: object
-    scale: object = None  # None: values are numbers; else they are bits of fp8, of elements over this
+    scale: object = None  # an element is this times its value; None: the value
+    bits: object = None  # the type of 8 bits that values are the bits of; None: they are numbers
 
     @property
     def nnz(self):
@@ -36,8 +38,8 @@ class Csr:
 
     @property
     def natural_precision(self):
-        if self.scale is not None:
-            return "fp8_e4m3"
+        if self.bits is not None:
+            return self.bits
         return _PRECISION_OF.get(_arrays.dtype_of(self.values), "fp32")
 
     def validate(self, ascending=False):
@@ -77,19 +79,20 @@ class Csr:
             if self.device == "cpu":
                 raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
             here = self.on_host()
-        if precision == "fp8_e4m3":
-            values, scale = _fitted_fp8(here, kernel)
+        if precision in abi.EIGHT_BITS:
+            values, scale, bits = _fitted_fp8(here, kernel, precision)
         else:
-            values, scale = _fitted_values(here.numbers(), kernel, precision), None
+            values, scale, bits = _fitted_values(here.numbers(), kernel, precision), None, None
         row_ptr = _arrays.index_for(here.row_ptr, struct.row_ptr_types)
         col_idx = _arrays.index_for(here.col_idx, struct.col_idx_types)
         if row_ptr is self.row_ptr and col_idx is self.col_idx and values is self.values:
             return self
-        return Csr(here.shape, row_ptr, col_idx, values, here.device, scale)
+        return Csr(here.shape, row_ptr, col_idx, values, here.device, scale, bits)
 
     def numbers(self):
-        """The values, of fp8 as fp32."""
-        return self.values if self.scale is None else _fp8.decoded(self.values) * self.scale
+        """The elements, of 8 bits as fp32."""
+        values = self.values if self.bits is None else _fp8.decoded(self.values, self.bits)
+        return values if self.scale is None else values * self.scale
 
     def on_host(self):
         """The same as NumPy arrays; values of bf16 become fp32."""
@@ -97,7 +100,7 @@ class Csr:
         if _arrays.dtype_of(values) == "bfloat16":
             values = _arrays.cast(values, "float32")
         arrays = (_arrays.to_numpy(x) for x in (self.row_ptr, self.col_idx, values))
-        return Csr(self.shape, *arrays, "cpu", self.scale)
+        return Csr(self.shape, *arrays, "cpu", self.scale, self.bits)
 
     def ascending(self, precision):
         """A copy on the host with values of fp32, at precision "fp64" of fp64, and the columns of each
@@ -121,7 +124,7 @@ class Csr:
         out.memory = abi.HOST if self.device == "cpu" else abi.CUDA
         out.row_ptr_type = _arrays.INDEX_TYPES[_arrays.dtype_of(self.row_ptr)]
         out.col_idx_type = _arrays.INDEX_TYPES[_arrays.dtype_of(self.col_idx)]
-        out.value_type = _arrays.value_type_of(self.values)
+        out.value_type = _arrays.value_type_of(self.values, self.bits)
         out.scale = self.scale or 0.0
         return out
 
@@ -144,7 +147,7 @@ class Csr:
             row_ptr[1:] = torch.bincount(self.col_idx, minlength=self.shape[1]).cumsum(0)
             col_idx = rows[order].to(self.col_idx.dtype)
             values = self.values[order]
-            return Csr(self.shape[::-1], row_ptr, col_idx, values, self.device, self.scale)
+            return Csr(self.shape[::-1], row_ptr, col_idx, values, self.device, self.scale, self.bits)
         host = self.on_host()
         # scipy moves the positions of the values, which may be of a type that it does not have.
         places = scipy.sparse.csr_matrix(
@@ -152,11 +155,11 @@ class Csr:
         )
         out = places.T.tocsr()
         values = host.values[out.data]
-        return Csr(self.shape[::-1], out.indptr, out.indices, values, "cpu", self.scale)
+        return Csr(self.shape[::-1], out.indptr, out.indices, values, "cpu", self.scale, self.bits)
 
     def same_as(self, other):
         """Whether both hold the same arrays, element by element."""
-        if (self.shape, self.nnz, self.scale) != (other.shape, other.nnz, other.scale):
+        if (self.shape, self.nnz, self.scale, self.bits) != (other.shape, other.nnz, other.scale, other.bits):
             return False
         if any(type(x) is not type(y) for x, y in zip(self._arrays(), other._arrays())):
             self, other = self.on_host(), other.on_host()  # no library compares another's arrays on a GPU
@@ -178,13 +181,18 @@ def _fitted_values(values, kernel, precision):
     return values
 
 
-def _fitted_fp8(a, kernel):
-    """The values and the scale of a Csr: libspmmbench rounds numbers and finds their scale itself."""
-    if kernel.library.own and a.scale is None:
-        return _fitted_values(a.values, kernel, "fp8_e4m3"), None
-    bits, scale = (a.values, a.scale) if a.scale is not None else _fp8.bits_of(_fp8.fp8(a.values))
-    takes_bits = kernel.struct.a_value_types >> abi.E4M3 & 1
-    return (bits if takes_bits else _fp8.decoded(bits)), scale
+def _fitted_fp8(a, kernel, precision):
+    """The values, the scale and the bits of a Csr: libspmmbench rounds numbers and finds their scale
+    itself."""
+    if a.bits == precision:
+        values, scale = a.values, a.scale
+    elif kernel.library.own:
+        return _fitted_values(a.numbers(), kernel, precision), None, None
+    else:
+        values, scale, _ = _fp8.bits_of(_fp8.fp8(a.numbers(), precision))
+    if kernel.struct.a_value_types >> abi.ELEMENTS[precision] & 1:
+        return values, scale, precision
+    return _fp8.decoded(values, precision), scale, None
 
 
 def new_values(values, nnz, kernel, precision, device):
@@ -196,7 +204,7 @@ def new_values(values, nnz, kernel, precision, device):
         raise InvalidArgument(f"values have the shape {tuple(x.shape)}; ({nnz},) is wanted")
     if isinstance(x, np.ma.MaskedArray):
         raise InvalidArgument("values are a masked array; one without a mask is wanted")
-    x, scale = _fp8.bits_of(x)
+    x, _, bits = _fp8.bits_of(x)
     x = _arrays.contiguous(_arrays.reals(x))
     place = _arrays.device_of(x)
     if place != "cpu" and (device == "cpu" or place not in (None, device)):
@@ -204,9 +212,11 @@ def new_values(values, nnz, kernel, precision, device):
         raise InvalidArgument(f"the values lie on a GPU; the plan is for {where}")
     if not kernel.library.own and device != "cpu" and place == "cpu":
         raise InvalidArgument("a plug-in takes new values from its GPU's memory")
-    if precision == "fp8_e4m3":  # whose scale stays
-        return x if scale is not None else _arrays.cast(x, "float32")
-    return _fitted_values(x if scale is None else _fp8.decoded(x), kernel, precision)
+    if bits is not None and bits != precision:
+        x = _fp8.decoded(x, bits)
+    if precision in abi.EIGHT_BITS:  # whose scale stays
+        return x if bits == precision else _arrays.cast(x, "float32")
+    return _fitted_values(x, kernel, precision)
 
 
 def _shape(given):
@@ -222,7 +232,7 @@ def _shape(given):
 def _checked(shape, *arrays):
     """A Csr of arrays that fit each other."""
     row_ptr, col_idx, values = arrays
-    values, scale = _fp8.bits_of(values)
+    values, scale, bits = _fp8.bits_of(values)
     if len(col_idx.shape) != 1:
         raise InvalidArgument(f"A has column indices in {len(col_idx.shape)} dimensions; one is wanted")
     rows, nnz = shape[0], col_idx.shape[0]
@@ -239,7 +249,7 @@ def _checked(shape, *arrays):
     if len(places) != 1:
         raise InvalidArgument("the arrays of A lie on several devices")
     arrays = (_arrays.contiguous(x) for x in (row_ptr, col_idx, values))
-    return Csr(shape, *arrays, places.pop(), scale)
+    return Csr(shape, *arrays, places.pop(), scale, bits)
 
 
 def csr_of(a):

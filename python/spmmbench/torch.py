@@ -28,7 +28,7 @@ import torch
 import torch.distributed
 
 from . import _cuda, _dense, _sparse
-from ._abi import ELEMENT_BYTES
+from ._abi import EIGHT_BITS, ELEMENT_BYTES, ELEMENT_OF, ELEMENT_TYPES
 from ._attention import AttentionBlocks, block_attention
 from ._plan import LINE_BYTES
 from ._prepared import Prepared
@@ -37,13 +37,8 @@ from .errors import Error, InvalidArgument
 
 __all__ = ["AttentionBlocks", "BlockSwiglu", "DistributedMatrix", "SparseMatrix", "block_attention"]
 
-_DTYPE_OF = {
-    "fp32": torch.float32,
-    "tf32": torch.float32,
-    "fp16": torch.float16,
-    "bf16": torch.bfloat16,
-    "fp64": torch.float64,
-    "fp8_e4m3": getattr(torch, "float8_e4m3fn", torch.uint8),
+_DTYPE_OF = {  # of a precision
+    name: getattr(torch, ELEMENT_TYPES[element].dtype, torch.uint8) for name, element in ELEMENT_OF.items()
 }
 # Takes a fifth of asking the driver.
 _current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
@@ -241,7 +236,7 @@ class _Matrix:
             raise InvalidArgument(f"X is {tuple(x.shape)}; {self.shape[1]} x n is wanted")
         plan = self.plan(x.shape[1])
         if x.dtype is not self._dtype:
-            if self.prepared.precision == "fp8_e4m3":
+            if self.prepared.precision in EIGHT_BITS:
                 return plan(x.detach().resolve_neg())  # which rounds it
             raise InvalidArgument(f"X is {x.dtype}; {self._dtype} is wanted")
         plain = self._plain[plan.n]
@@ -266,8 +261,8 @@ class SparseMatrix(torch.nn.Module):
     kernel, precision, options, library, checked   as for spmmbench.prepare
 
     X is K x n, of the precision's type (fp32 for tf32), on A's device; the result is M x n of the
-    same type. At precision "fp8_e4m3" X may have any type and is rounded with a scale of its own, as
-    gradients are, unless it is float8_e4m3fn; the result is fp32. Rows of X must be contiguous, apart, and start at multiples of 16 bytes: an X whose
+    same type. At precision "fp8_e4m3" or "fp8_e5m2" X may have any type and is rounded with a scale of its
+    own, as gradients are, unless it has that type; the result is fp32. Rows of X must be contiguous, apart, and start at multiples of 16 bytes: an X whose
     rows are not is copied, such as the gradient of a sum, and so is one whose memory ends where a
     kernel may still read. Raises what spmmbench.prepare and plans raise.
     """

@@ -18,11 +18,15 @@ namespace spmmbench {
 __device__ inline float to_float(float x) { return x; }
 __device__ inline float to_float(__half x) { return __half2float(x); }
 __device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ inline float to_float(__nv_fp8_e4m3 x) { return static_cast<float>(x); }
+template <class Eight>
+requires(sizeof(Eight) == 1) __device__ float to_float(Eight x) { return static_cast<float>(x); }
 
 // Round to nearest even.
 template <class T>
-__device__ T from_float(float x);
+__device__ T from_float(float x) {
+  static_assert(sizeof(T) == 1);
+  return T(x);
+}
 template <>
 __device__ inline float from_float<float>(float x) {
   return x;
@@ -34,10 +38,6 @@ __device__ inline __half from_float<__half>(float x) {
 template <>
 __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
-}
-template <>
-__device__ inline __nv_fp8_e4m3 from_float<__nv_fp8_e4m3>(float x) {
-  return __nv_fp8_e4m3(x);
 }
 
 __device__ inline double to_double(double x) { return x; }
@@ -58,7 +58,7 @@ template <std::size_t kLeastBytes = sizeof(__half), std::size_t kMostBytes = siz
           class Function>
 auto visit_element_type(ElementType type, Function&& function) {
   switch (type) {
-#define SPMMBENCH_CASE(id, name, exponent, fraction, Device, ...)                \
+#define SPMMBENCH_CASE(id, name, exponent, fraction, number, Device, ...)        \
   case ElementType::id:                                                          \
     if constexpr (sizeof(Device) >= kLeastBytes && sizeof(Device) <= kMostBytes) \
       return function(static_cast<Device*>(nullptr));                            \
@@ -77,7 +77,7 @@ auto visit_every_element_type(ElementType type, Function&& function) {
 // What cuSPARSE and cuBLAS call it.
 inline cudaDataType cuda_type(ElementType type) {
   switch (type) {
-#define SPMMBENCH_CASE(id, name, exponent, fraction, Device, library_type, ...) \
+#define SPMMBENCH_CASE(id, name, exponent, fraction, number, Device, library_type, ...) \
   case ElementType::id: return library_type;
     SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_CASE)
 #undef SPMMBENCH_CASE

@@ -19,7 +19,7 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
 
 CUtensorMapDataType data_type(ElementType type) {
   switch (type) {
-#define SPMMBENCH_CASE(id, name, exponent, fraction, Device, library_type, map_type) \
+#define SPMMBENCH_CASE(id, name, exponent, fraction, number, Device, library_type, map_type) \
   case ElementType::id: return map_type;
     SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_CASE)
 #undef SPMMBENCH_CASE

@@ -223,7 +223,7 @@ DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, co
   DenseView view = expected;
   view.data = given.data;
   view.ld = given.ld;
-  if (view.type == ElementType::e4m3) view.scale = scale_of_given(given, name);
+  if (bytes_of(view.type) == 1) view.scale = scale_of_given(given, name);
   if (given.rows != view.rows || given.cols != view.cols ||
       given.layout != static_cast<std::int32_t>(view.layout) ||
       given.type != static_cast<std::int32_t>(view.type))

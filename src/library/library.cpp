@@ -29,17 +29,14 @@
 namespace spmmbench {
 namespace {
 
-static_assert(SPMMBENCH_F32 == static_cast<int>(ElementType::f32) &&
-              SPMMBENCH_F16 == static_cast<int>(ElementType::f16) &&
-              SPMMBENCH_BF16 == static_cast<int>(ElementType::bf16) &&
-              SPMMBENCH_F64 == static_cast<int>(ElementType::f64) &&
-              SPMMBENCH_E4M3 == static_cast<int>(ElementType::e4m3));
-static_assert(SPMMBENCH_FP32_IN == static_cast<int>(Precision::fp32) &&
-              SPMMBENCH_TF32_IN == static_cast<int>(Precision::tf32) &&
-              SPMMBENCH_FP16_IN == static_cast<int>(Precision::fp16) &&
-              SPMMBENCH_BF16_IN == static_cast<int>(Precision::bf16) &&
-              SPMMBENCH_FP64_IN == static_cast<int>(Precision::fp64) &&
-              SPMMBENCH_FP8_E4M3_IN == static_cast<int>(Precision::fp8_e4m3));
+#define SPMMBENCH_SAME(id, name, exponent, fraction, number, ...) \
+  static_assert(number == static_cast<int>(ElementType::id));
+SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_SAME)
+#undef SPMMBENCH_SAME
+#define SPMMBENCH_SAME(id, name, type, fraction, number, ...) \
+  static_assert(number == static_cast<int>(Precision::id));
+SPMMBENCH_PRECISIONS(SPMMBENCH_SAME)
+#undef SPMMBENCH_SAME
 static_assert(SPMMBENCH_ROW_MAJOR == static_cast<int>(Layout::row_major) &&
               SPMMBENCH_COL_MAJOR == static_cast<int>(Layout::col_major));
 static_assert(SPMMBENCH_SUMS_FP32 == static_cast<int>(Accumulation::fp32_fma) &&

@@ -167,8 +167,9 @@ void check_description(const spmmbench_kernel& kernel) {
   require(kernel.accumulation >= SPMMBENCH_SUMS_FP32 && kernel.accumulation <= SPMMBENCH_SUMS_FP16,
           "accumulation to be one of SPMMBENCH_SUMS_*");
   require(!members(kernel.precisions, kPrecisions).empty(), "precisions");
-  require(!members(kernel.c_types, kElementTypes).empty() && !has(kernel.c_types, SPMMBENCH_E4M3),
-          "c_types, SPMMBENCH_E4M3 not among them");
+  const auto c_types = members(kernel.c_types, kElementTypes);
+  require(!c_types.empty() && std::ranges::all_of(c_types, [](auto t) { return bytes_of(t) > 1; }),
+          "c_types, none of 8 bits among them");
   require(!members(kernel.layouts, kLayouts).empty(), "layouts");
   require(!members(kernel.a_memory, kDeviceKinds).empty(), "a_memory");
   require(kernel.device == SPMMBENCH_CUDA || has(kernel.a_memory, SPMMBENCH_HOST),

@@ -223,7 +223,7 @@ class RunTest(CliCase):
         for more in ((), ("--dry-run",)):
             result = self.run_cpu(f"{weights}:w", "-n", "8", *more)
             self.assertEqual(result.returncode, 1, result.stderr)
-            self.assertIn("w.safetensors:w: expected F32, F16, BF16, F64 or F8_E4M3, got 'I8'", result.stderr)
+            self.assertIn("w.safetensors:w: expected F32, F16, BF16, F64, F8_E4M3 or F8_E5M2, got 'I8'", result.stderr)
 
     def test_a_dry_run_shows_no_control_characters(self):
         matrix = os.fsencode(self.folder) + b"/\x1b[31m\xff.mtx"

@@ -74,6 +74,7 @@ TEST(GivenCsr, IsTheMatrixOfTheHostForEveryTypeOfIndicesAndEveryPrecision) {
     expect_read<std::int32_t, std::int64_t>(device, shape.matrix, Precision::bf16);
     expect_read<std::int64_t, std::int32_t>(device, shape.matrix, Precision::fp64);
     expect_read<std::int32_t, std::int32_t>(device, shape.matrix, Precision::fp8_e4m3);
+    expect_read<std::int32_t, std::int32_t>(device, shape.matrix, Precision::fp8_e5m2);
   }
 }
 

@@ -28,7 +28,8 @@ bool is_alike(const CsrMatrix& matrix) {
 TEST(RshDeviceBuild, MakesTheRecordsOfTheHost) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   int compared = 0;
-  for (const Precision precision : {Precision::fp16, Precision::tf32, Precision::fp8_e4m3})
+  for (const Precision precision :
+       {Precision::fp16, Precision::tf32, Precision::fp8_e4m3, Precision::fp8_e5m2})
     for (NamedShape& given : all_shapes())
       for (const int height : {8, 16, 32}) {
         CsrMatrix& matrix = given.matrix;

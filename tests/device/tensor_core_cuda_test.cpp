@@ -141,13 +141,13 @@ TEST_P(TensorCoreTest, GivesEveryBitThatTheModelSays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(all, TensorCoreTest,
-                         testing::Combine(testing::Values(Instruction::wgmma,
-                                                          Instruction::wgmma_a_in_registers,
-                                                          Instruction::wgmma_sp, Instruction::mma),
-                                          testing::Values(Precision::fp16, Precision::bf16,
-                                                          Precision::tf32, Precision::fp8_e4m3)),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    all, TensorCoreTest,
+    testing::Combine(testing::Values(Instruction::wgmma, Instruction::wgmma_a_in_registers,
+                                     Instruction::wgmma_sp, Instruction::mma),
+                     testing::Values(Precision::fp16, Precision::bf16, Precision::tf32,
+                                     Precision::fp8_e4m3, Precision::fp8_e5m2)),
+    [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace spmmbench::test::tensor_cores

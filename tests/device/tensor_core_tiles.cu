@@ -122,6 +122,9 @@ Launched kernel_of(Instruction instruction, Precision precision) {
       case Instruction::wgmma_sp: return multiply<E4m3, Instruction::wgmma_sp>;
       default: return nullptr;
     }
+  if (precision == Precision::fp8_e5m2)
+    return instruction == Instruction::wgmma ? multiply<__nv_fp8_e5m2, Instruction::wgmma>
+                                             : nullptr;
   using ptx::Tf32;
   switch (instruction) {
     case Instruction::wgmma: return multiply<Tf32, Instruction::wgmma>;

@@ -308,22 +308,35 @@ class Products(unittest.TestCase):
 
     def test_eight_bits_have_a_scale_of_a_and_one_of_b(self):
         a, b = matrix(), 1000 * dense(50, 16)
-        a8, b8 = spmmbench.fp8(a.data), spmmbench.fp8(b)
+        for name, error in (("fp8_e4m3", 1 / 16), ("fp8_e5m2", 1 / 8)):
+            a8, b8 = spmmbench.fp8(a.data, name), spmmbench.fp8(b, name)
+            numbers = a.copy()
+            numbers.data = spmmbench._fp8.decoded(a8.values, name) * np.float32(a8.scale)
+            stored = spmmbench._fp8.decoded(b8.values, name) * np.float32(b8.scale)
+            self.assertLessEqual(abs(stored - b).max(), abs(b).max() * error)
+            for given in (a, a.tocoo(), (a.indptr, a.indices, a8, a.shape)):
+                plan = cpu_plan(given, 16, precision=name)
+                self.assertEqual((plan.b_type, plan.c_type), (name, "fp32"))
+                for x in (b, b.astype(np.float64), b8):
+                    self.assertProduct(plan @ x / 1000, numbers, stored / 1000, 1e-4)
+                self.assertEqual((plan @ b8._replace(scale=2 * b8.scale) / 2).tolist(), (plan @ b8).tolist())
+            self.assertEqual(cpu_plan((a.indptr, a.indices, a8, a.shape), 4).prepared.precision, name)
+            half = cpu_plan((a.indptr, a.indices, a8, a.shape), 16, precision="fp32")
+            self.assertProduct(half @ b / 1000, numbers, b / 1000)
+            columns = cpu_plan(a, 16, precision=name, layout="col", c_type="fp16")
+            self.assertProduct(columns @ np.asfortranarray(b / 1000), a, b / 1000, 4.8 * error)
+
+    def test_one_type_of_eight_bits_is_not_taken_for_the_other(self):
+        a, b = matrix(), dense(50, 8)
+        a8 = spmmbench.fp8(a.data, "fp8_e5m2")
+        plan = cpu_plan((a.indptr, a.indices, a8, a.shape), 8, precision="fp8_e4m3")
         numbers = a.copy()
-        numbers.data = spmmbench._fp8.decoded(a8.values) * np.float32(a8.scale)
-        stored = spmmbench._fp8.decoded(b8.values) * np.float32(b8.scale)
-        self.assertLessEqual(abs(stored - b).max(), abs(b).max() / 16)
-        for given in (a, a.tocoo(), (a.indptr, a.indices, a8, a.shape)):
-            plan = cpu_plan(given, 16, precision="fp8_e4m3")
-            self.assertEqual((plan.b_type, plan.c_type), ("fp8_e4m3", "fp32"))
-            for x in (b, b.astype(np.float64), b8):
-                self.assertProduct(plan @ x / 1000, numbers, stored / 1000, 1e-4)
-            self.assertEqual((plan @ b8._replace(scale=2 * b8.scale) / 2).tolist(), (plan @ b8).tolist())
-        self.assertEqual(cpu_plan((a.indptr, a.indices, a8, a.shape), 4).prepared.precision, "fp8_e4m3")
-        half = cpu_plan((a.indptr, a.indices, a8, a.shape), 16, precision="fp32")
-        self.assertProduct(half @ b / 1000, numbers, b / 1000)
-        columns = cpu_plan(a, 16, precision="fp8_e4m3", layout="col", c_type="fp16")
-        self.assertProduct(columns @ np.asfortranarray(b / 1000), a, b / 1000, 0.3)
+        numbers.data = spmmbench._fp8.decoded(a8.values, "fp8_e5m2") * np.float32(a8.scale)
+        self.assertProduct(plan @ b, numbers, b, 0.3)
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "B holds fp8_e5m2; fp8_e4m3 is wanted"):
+            plan @ spmmbench.fp8(b, "fp8_e5m2")
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "fp8_e4m3 or fp8_e5m2 is wanted"):
+            spmmbench.fp8(b, "fp16")
 
     def test_in_eight_bits_the_scale_of_a_stays(self):
         plan = cpu_plan(matrix(), 8, precision="fp8_e4m3")
@@ -336,15 +349,21 @@ class Products(unittest.TestCase):
             plan @ spmmbench.fp8(dense(50, 7))
 
     def test_numbers_of_eight_bits_are_rounded_to_nearest_even(self):
-        codes = np.arange(127, dtype=np.uint8)
-        numbers = spmmbench._fp8.decoded(codes)
-        middles = (numbers[1:] + numbers[:-1]) / 2
-        wanted = codes[:-1] + codes[:-1] % 2
-        for sign in (1, -1):
-            exact = spmmbench.fp8(sign * numbers)  # 448 is the greatest: the scale is 1
-            self.assertEqual((exact.scale, exact.values[1:].tolist()), (1, (codes[1:] + 64 * (1 - sign)).tolist()))
-            rounded = spmmbench.fp8(sign * np.append(middles, np.float32(448))).values[:-1]
-            self.assertEqual((rounded & 127).tolist(), wanted.tolist())
+        for name, largest, finite in (("fp8_e4m3", 448, 127), ("fp8_e5m2", 57344, 124)):
+            codes = np.arange(finite, dtype=np.uint8)
+            numbers = spmmbench._fp8.decoded(codes, name)
+            self.assertEqual(numbers[-1], largest)
+            middles = (numbers[1:] + numbers[:-1]) / 2
+            wanted = codes[:-1] + codes[:-1] % 2
+            for sign in (1, -1):
+                exact = spmmbench.fp8(sign * numbers, name)
+                self.assertEqual((exact.scale, exact.values[1:].tolist()), (1, (codes[1:] + 64 * (1 - sign)).tolist()))
+                rounded = spmmbench.fp8(sign * np.append(middles, np.float32(largest)), name).values[:-1]
+                self.assertEqual((rounded & 127).tolist(), wanted.tolist())
+            beyond = spmmbench._fp8._encoded(np.float32([np.inf, -np.inf, np.nan, 1e30]), name)
+            told = spmmbench._fp8.decoded(beyond, name)
+            self.assertEqual(np.isfinite(told).tolist(), [False] * 4)
+            self.assertTrue(np.isnan(told[2]))
 
     def test_duplicates_are_summed_in_fp64_and_kept(self):
         a = sp.coo_matrix(([0.1, 1e-12], ([0, 0], [0, 0])), shape=(1, 1))

@@ -41,9 +41,9 @@ class Close(unittest.TestCase):
         torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
 
 
-def rounded_to_8_bits(a, x):
+def rounded_to_8_bits(a, x, name="fp8_e4m3"):
     """The product of `a` and `x` once both are rounded, in fp64."""
-    numbers, x8 = a.copy(), spmmbench.fp8(x)
-    a8 = spmmbench.fp8(torch.as_tensor(a.data))
+    numbers, x8 = a.copy(), spmmbench.fp8(x, name)
+    a8 = spmmbench.fp8(torch.as_tensor(a.data), name)
     numbers.data = (a8.values.float() * a8.scale).numpy()
     return torch.as_tensor(numbers.toarray(), device=x.device).double() @ (x8.values.double() * x8.scale)

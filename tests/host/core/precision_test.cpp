@@ -84,6 +84,25 @@ TEST(E4m3, HasTheValuesOfItsStandardAndRoundsToTheNearest) {
   }
 }
 
+TEST(E5m2, IsTheUpperHalfOfFp16) {
+  constexpr ElementType kType = ElementType::e5m2;
+  for (std::uint32_t bits = 0; bits < 256; ++bits) {
+    const float value = decode(kType, bits), half = decode(ElementType::f16, bits << 8);
+    EXPECT_EQ(std::isnan(value), std::isnan(half));
+    if (std::isnan(value)) continue;
+    EXPECT_EQ(value, half);
+    EXPECT_EQ(encode(kType, value), bits);
+  }
+  EXPECT_EQ(decode(kType, 0x7B), 57344);
+  EXPECT_EQ(overflow_threshold(kType), 61440);
+  constexpr Precision kFp8 = Precision::fp8_e5m2;
+  EXPECT_EQ(round_to(kFp8, 9.0F), 8.0F) << "a tie, to even";
+  EXPECT_EQ(round_to(kFp8, 11.0F), 12.0F) << "a tie, to even";
+  EXPECT_EQ(round_to(kFp8, 0x1p-17F), 0.0F);
+  EXPECT_TRUE(std::isinf(round_to(kFp8, 61440.0F)));
+  EXPECT_EQ(scale_of(kFp8, 2 * 57344), 2);
+}
+
 TEST(E4m3, ItsScaleMakesTheGreatestMagnitudeTheLargestNumber) {
   EXPECT_EQ(scale_of(Precision::fp8_e4m3, 896), 2);
   EXPECT_EQ(scale_of(Precision::fp8_e4m3, 0), 1);

@@ -51,7 +51,7 @@ std::vector<Tensor> model() {
           {"norm", "BF16", "[6]", sixteen_bits(false)},
           {"l.0.w", "F16", "[2,3]", sixteen_bits(true)},
           {"ids", "I64", "[1,1]", std::string(8, '\1')},
-          {"w8", "F8_E5M2", "[2,2]", "abcd"},
+          {"w8", "F8_E8M0", "[2,2]", "abcd"},
           {"head", "F32", "[2,3]", bytes_of_values(kValues)},
           {"wide", "F64", "[2,3]",
            bytes_of_values(std::vector<double>(kValues.begin(), kValues.end()))}};
@@ -62,11 +62,14 @@ TEST(Safetensors, ATensorOfEveryFloatTypeIsRead) {
   const std::string path = folder.write("m.safetensors", safetensors(model()));
   for (const char* const name : {"l.0.w", "l.1.w", "head", "wide"})
     EXPECT_EQ(read_tensor(path, name), kMatrix) << name;
-  std::string eight;
-  for (const float value : kValues) eight += static_cast<char>(encode(ElementType::e4m3, value));
-  const std::string of_eight =
-      folder.write("e.safetensors", safetensors({{"w", "F8_E4M3", "[2,3]", eight}}));
-  EXPECT_EQ(read_tensor(of_eight, "w"), kMatrix);
+  for (const auto& [type, dtype] :
+       {std::pair{ElementType::e4m3, "F8_E4M3"}, {ElementType::e5m2, "F8_E5M2"}}) {
+    std::string eight;
+    for (const float value : kValues) eight += static_cast<char>(encode(type, value));
+    const std::string of_eight =
+        folder.write("e.safetensors", safetensors({{"w", dtype, "[2,3]", eight}}));
+    EXPECT_EQ(read_tensor(of_eight, "w"), kMatrix);
+  }
   const NamedMatrix matrix = load_input(path + ":head", {}).a;
   EXPECT_EQ(matrix.name, "head");
   EXPECT_EQ(matrix.source, path + ":head");
@@ -97,7 +100,8 @@ TEST(Safetensors, PathsGlobsAndFoldersBecomeTheirMatrices) {
   EXPECT_EQ(expand_inputs({folder.file("m")}), all);
   EXPECT_EQ(error_of([&] { expand_inputs({path + ":x*"}); }),
             path +
-                ": expected a matrix of F32, F16, BF16, F64 or F8_E4M3 named 'x*', got none among "
+                ": expected a matrix of F32, F16, BF16, F64, F8_E4M3 or F8_E5M2 named 'x*', got "
+                "none among "
                 "7 tensors");
   EXPECT_EQ(error_of([&] { expand_inputs({folder.file("n.safetensors") + ":w"}); }),
             folder.file("n.safetensors") + ":w: no such file");
@@ -135,8 +139,8 @@ TEST(Safetensors, WhatIsNoMatrixOfFloatsIsRefusedByName) {
     return error_of([&] { read_tensor(path, name); }).substr(path.size());
   };
   EXPECT_EQ(refusal("norm"), ":norm: expected a matrix, got 1 dimensions");
-  EXPECT_EQ(refusal("ids"), ":ids: expected F32, F16, BF16, F64 or F8_E4M3, got 'I64'");
-  EXPECT_EQ(refusal("w8"), ":w8: expected F32, F16, BF16, F64 or F8_E4M3, got 'F8_E5M2'");
+  EXPECT_EQ(refusal("ids"), ":ids: expected F32, F16, BF16, F64, F8_E4M3 or F8_E5M2, got 'I64'");
+  EXPECT_EQ(refusal("w8"), ":w8: expected F32, F16, BF16, F64, F8_E4M3 or F8_E5M2, got 'F8_E8M0'");
   EXPECT_EQ(refusal("none"), ": no tensor 'none' among its 7");
 }
 
@@ -258,7 +262,7 @@ TEST(SafetensorsIndex, WhatIsWrongWithItIsToldInOneLine) {
             fmt::format("{}: weight_map: expected 'w' in '{}', which lacks it", index,
                         folder.file("a.safetensors")));
   EXPECT_EQ(refusal(R"({"weight_map":{"norm":"a.safetensors"}})"),
-            index + ": expected a matrix of F32, F16, BF16, F64 or F8_E4M3, got none");
+            index + ": expected a matrix of F32, F16, BF16, F64, F8_E4M3 or F8_E5M2, got none");
 }
 
 }  // namespace

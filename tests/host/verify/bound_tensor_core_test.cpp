@@ -17,7 +17,7 @@ namespace spmmbench {
 namespace {
 
 constexpr std::array kTensorPrecisions = {Precision::fp16, Precision::bf16, Precision::tf32,
-                                          Precision::fp8_e4m3};
+                                          Precision::fp8_e4m3, Precision::fp8_e5m2};
 
 struct Products {
   std::vector<float> a, b;

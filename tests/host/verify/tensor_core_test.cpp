@@ -13,7 +13,6 @@ namespace spmmbench {
 namespace {
 
 constexpr TensorCore kHalf = tensor_core(Precision::fp16);
-constexpr TensorCore kEight = tensor_core(Precision::fp8_e4m3);
 
 struct Factors {
   float a, b;
@@ -92,10 +91,13 @@ TEST(TensorCore, OverflowsToInfinityAndHasOneNan) {
 
 TEST(TensorCore, InFp8KeepsThirteenBitsBehindTheLeadingOne) {
   constexpr Factors kLast{0x1p-6F, 0x1p-7F}, kHalfOfIt{0x1p-6F, 0x1p-8F};
-  EXPECT_EQ(sum_of(kEight, {{1, 1}, kLast}), 1 + 0x1p-13F);
-  EXPECT_EQ(sum_of(kEight, {31, kHalfOfIt}, 1), 1);
-  EXPECT_EQ(sum_of(kEight, {{1, 1}, kLast}, 1), 2) << "the sum too";
-  EXPECT_EQ(sum_of(kEight, {}, 0x1.00018p0F), 1) << "and the accumulator";
+  for (const Precision precision : {Precision::fp8_e4m3, Precision::fp8_e5m2}) {
+    const TensorCore core = tensor_core(precision);
+    EXPECT_EQ(sum_of(core, {{1, 1}, kLast}), 1 + 0x1p-13F);
+    EXPECT_EQ(sum_of(core, {31, kHalfOfIt}, 1), 1);
+    EXPECT_EQ(sum_of(core, {{1, 1}, kLast}, 1), 2) << "the sum too";
+    EXPECT_EQ(sum_of(core, {}, 0x1.00018p0F), 1) << "and the accumulator";
+  }
 }
 
 }  // namespace
