@@ -26,8 +26,8 @@ MEDIANS = (
     "group,matrix,rows,cols,nnz,n,precision,c_type,layout,kernel,hot_median_us,cold_median_us,prepare_ms,of_bound,break_even_calls,timer_floor_us"
 ).split(",")
 NUMBERS = MEDIANS[MEDIANS.index("hot_median_us") :]
-SPLIT = "split,gpus,way,received_share,transfer_us,product_us,one_gpu_us,should_pay,pays".split(",")
-NUMBERS += SPLIT[3:7]
+SPLIT = "split,gpus,way,received_share,transfer_us,product_us,one_gpu_us,one_gpu_of_bound,should_pay,pays".split(",")
+NUMBERS += SPLIT[3:8]
 CHOICES = (
     "group,matrix,n,precision,layout,kernel,picked,hot_median_us,prepare_ms,fastest,fastest_us,cusparse_us,cublas_us"
 ).split(",")

@@ -37,7 +37,7 @@ _COLUMNS = [
         ("matrix", "q1_row median_row q3_row p99_row block_fill"),
         ("", "n kernel baseline binary params picked precision c_type layout reorder alpha beta batch"),
         ("split_", "split gpus way received_share sent_bytes received_bytes link_gb_per_s"),
-        ("split_", "link_latency_us transfer_us product_us one_gpu_us pays_from_us should_pay pays"),
+        ("split_", "link_latency_us transfer_us product_us one_gpu_us one_gpu_of_bound pays_from_us should_pay pays"),
         ("", "status reason"),
         ("stages_ms", "load_ms reorder_ms build_ms upload_ms tune_ms choose_ms compare_ms"),
         ("stages_ms", "transpose_ms prepare_ms"),

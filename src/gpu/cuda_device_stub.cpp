@@ -69,7 +69,7 @@ std::unique_ptr<Transport> open_nccl(const std::string&, int, int, Device&) {
 std::unique_ptr<PeerMemory> open_cuda_peer_memory(Device&) {
   throw DeviceError("built without CUDA", false);
 }
-void cuda_meet(void*, std::size_t, int, int, Device&) {
+void cuda_meet(void*, std::size_t, int, int, Stream) {
   throw DeviceError("built without CUDA", false);
 }
 

@@ -146,9 +146,9 @@ std::unique_ptr<PeerMemory> open_cuda_peer_memory(Device& device) {
   return std::make_unique<CudaPeerMemory>(device);
 }
 
-void cuda_meet(void* base, std::size_t stride, int rank, int ranks, Device& device) {
-  meet_kernel<<<1, ranks, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
-      static_cast<char*>(base), stride, rank);
+void cuda_meet(void* base, std::size_t stride, int rank, int ranks, Stream stream) {
+  meet_kernel<<<1, ranks, 0, static_cast<cudaStream_t>(stream.handle)>>>(static_cast<char*>(base),
+                                                                         stride, rank);
   SPMMBENCH_CUDA_LAUNCHED();
 }
 

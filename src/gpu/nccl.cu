@@ -3,11 +3,11 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "core/shared_library.hpp"
+#include "gpu/copy_lines.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/error.hpp"
 
@@ -70,16 +70,6 @@ void check(int result, const char* function) {
                     is_sticky(cuda));
 }
 
-// A warp copies a line at a time, so that its loads and stores are whole sectors.
-__global__ void pack_kernel(const uint4* from, const std::int32_t* lines, std::int64_t count,
-                            std::int64_t words, uint4* packed) {
-  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; i < count;
-       i += warps)
-    for (std::int64_t word = threadIdx.x; word < words; word += warpSize)
-      packed[i * words + word] = from[lines[i] * words + word];
-}
-
 class NcclTransport final : public Transport {
  public:
   NcclTransport(const std::string& id_text, int rank, int ranks, Device& device)
@@ -106,7 +96,7 @@ class NcclTransport final : public Transport {
   void all_gather(void* all, std::size_t part_bytes) override {
     if (part_bytes == 0) return;
     check(nccl().all_gather(static_cast<char*>(all) + rank_ * part_bytes, all, part_bytes, kBytes,
-                            comm_, stream()),
+                            comm_, cuda_stream()),
           "ncclAllGather");
   }
 
@@ -115,43 +105,41 @@ class NcclTransport final : public Transport {
     for (int peer = 0; peer < static_cast<int>(send.size()); ++peer) {
       if (peer == rank_) continue;
       if (const Block& block = send[peer]; block.bytes > 0)
-        check(nccl().send(block.data, block.bytes, kBytes, peer, comm_, stream()), "ncclSend");
+        check(nccl().send(block.data, block.bytes, kBytes, peer, comm_, cuda_stream()), "ncclSend");
       if (const Block& block = receive[peer]; block.bytes > 0)
-        check(nccl().recv(block.data, block.bytes, kBytes, peer, comm_, stream()), "ncclRecv");
+        check(nccl().recv(block.data, block.bytes, kBytes, peer, comm_, cuda_stream()), "ncclRecv");
     }
     check(nccl().group_end(), "ncclGroupEnd");
   }
 
   void pack(const void* from, const std::int32_t* lines, std::int64_t count, std::size_t line_bytes,
             void* packed) override {
-    constexpr int kLanes = 32, kWarps = 8;
-    constexpr std::int64_t kMostBlocks = 2048;  // enough to fill a GPU; each then takes several
-    if (count == 0) return;
-    const auto blocks = static_cast<unsigned>(std::min((count + kWarps - 1) / kWarps, kMostBlocks));
-    pack_kernel<<<blocks, dim3(kLanes, kWarps), 0, stream()>>>(
-        static_cast<const uint4*>(from), lines, count,
-        static_cast<std::int64_t>(line_bytes / sizeof(uint4)), static_cast<uint4*>(packed));
-    SPMMBENCH_CUDA_LAUNCHED();
+    cuda_copy_lines(from, lines, count, line_bytes, packed, CopyBeside::nothing, stream());
   }
 
+  void pull(const void* from, const std::int32_t* lines, std::int64_t count, std::size_t line_bytes,
+            void* pulled) override {
+    cuda_copy_lines(from, lines, count, line_bytes, pulled, CopyBeside::a_product, stream());
+  }
+
+  Stream stream() const override { return is_beside_ ? Stream{beside_} : device_.stream(); }
+
   void fork() override {
-    SPMMBENCH_CUDA(cudaEventRecord(forked_, stream()));
+    SPMMBENCH_CUDA(cudaEventRecord(forked_, cuda_stream()));
     SPMMBENCH_CUDA(cudaStreamWaitEvent(beside_, forked_));
     is_beside_ = true;
   }
   void join() override {
     SPMMBENCH_CUDA(cudaEventRecord(joined_, beside_));
     is_beside_ = false;
-    SPMMBENCH_CUDA(cudaStreamWaitEvent(stream(), joined_));
+    SPMMBENCH_CUDA(cudaStreamWaitEvent(cuda_stream(), joined_));
   }
   void align() override { all_gather(aligned_.data(), kAlignBytes); }
 
  private:
   static constexpr std::size_t kAlignBytes = 16;
 
-  cudaStream_t stream() const {
-    return is_beside_ ? beside_ : static_cast<cudaStream_t>(device_.stream().handle);
-  }
+  cudaStream_t cuda_stream() const { return static_cast<cudaStream_t>(stream().handle); }
 
   int rank_;
   Device& device_;

@@ -32,6 +32,6 @@ std::unique_ptr<PeerMemory> open_cuda_peer_memory(Device& device);
 // Enqueues: what comes next on the stream begins when the streams of all ranks have come here, and
 // then sees what they have written. `base` has `stride` bytes of memory that rests on the device of
 // each rank; it begins with a number for each rank, all of them 0 at first.
-void cuda_meet(void* base, std::size_t stride, int rank, int ranks, Device& device);
+void cuda_meet(void* base, std::size_t stride, int rank, int ranks, Stream stream);
 
 }  // namespace spmmbench

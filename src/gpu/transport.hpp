@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "spmmbench/device.hpp"
+
 namespace spmmbench {
 
 // Device memory that goes to one rank or comes from it. Nothing moves between a rank and itself.
@@ -27,6 +29,12 @@ class Transport {
   // and `line_bytes` are multiples of 16, and `lines` lies there.
   virtual void pack(const void* from, const std::int32_t* lines, std::int64_t count,
                     std::size_t line_bytes, void* packed) = 0;
+  // The same, where `from` is the memory of other ranks as well, with so few threads that a product
+  // can run beside it.
+  virtual void pull(const void* from, const std::int32_t* lines, std::int64_t count,
+                    std::size_t line_bytes, void* pulled) = 0;
+  // Where it is enqueued: the device's stream, or the one beside it.
+  virtual Stream stream() const = 0;
   // What is enqueued until join() runs beside the work of the device's stream: it begins when what
   // is there is done, and what comes there after join() waits for it.
   virtual void fork() = 0;

@@ -1,6 +1,7 @@
 #include "multi/exchange.hpp"
 
 #include <cstddef>
+#include <limits>
 
 #include "spmmbench/error.hpp"
 
@@ -20,6 +21,10 @@ Exchange::Exchange(const Gather& gather, const std::vector<int>& ranks, int all_
   if (gather.way == Way::none || (all && parts == all_ranks)) return;
   if (!all && device.info().kind == DeviceKind::cuda && line_bytes_ % kWord != 0)
     throw Unsupported("rows of B that are gathered must have whole 16 bytes");
+  if (gather.way == Way::pulled) {
+    lines_ = device.upload(lines_to_pull(ranks));
+    return;
+  }
   std::vector<std::int32_t> lines = gather.in_place;
   for (const auto& rows : gather.to) lines.insert(lines.end(), rows.begin(), rows.end());
   lines_ = device.upload(lines);
@@ -44,14 +49,42 @@ Exchange::Exchange(const Gather& gather, const std::vector<int>& ranks, int all_
   }
 }
 
+// In the memory of all, in the order in which the rows then lie in `b`.
+std::vector<std::int32_t> Exchange::lines_to_pull(const std::vector<int>& ranks) const {
+  std::vector<std::int32_t> lines;
+  for (std::size_t part = 0; part < gather_.from.size(); ++part)
+    for (std::int64_t at = gather_.from[part].begin; at < gather_.from[part].end; ++at) {
+      const std::int64_t line = peer_->first_line(ranks[part]) + gather_.original[at];
+      if (line > std::numeric_limits<std::int32_t>::max())
+        throw Unsupported("B of all GPUs has more than 2^31 rows");
+      lines.push_back(static_cast<std::int32_t>(line));
+    }
+  return lines;
+}
+
 void Exchange::launch() {
   if (gather_.way == Way::none) return;
+  if (gather_.way == Way::pulled) return pull();
   if (peer_ != nullptr) return peer_->meet();
   if (send_.empty())
     return transport_.all_gather(b_.data,
                                  static_cast<std::size_t>(gather_.own.size() * line_bytes_));
   pack(line(gather_.own.begin));
   transport_.all_to_all(send_, receive_);
+}
+
+// Rows of the parts before this one lie before its own, the others' behind them.
+void Exchange::pull() {
+  std::int64_t before = 0;
+  for (const Range& rows : gather_.from)
+    if (rows.begin < gather_.own.begin) before += rows.size();
+  const auto copy = [&](std::int64_t first, std::int64_t count, char* to) {
+    transport_.pull(peer_->all(), lines_.as<std::int32_t>() + first, count,
+                    static_cast<std::size_t>(line_bytes_), to);
+  };
+  peer_->meet();
+  copy(0, before, line(0));
+  copy(before, gather_.rows_received() - before, line(gather_.own.end));
 }
 
 void Exchange::read_in_place() { pack(line(0)); }

@@ -16,12 +16,15 @@ class Exchange {
  public:
   // `b` is the row-major B of the part's kernel, in which the part's own rows lie where the gather
   // says. `ranks`: of each part; all_ranks: how many there are, of other columns too. `peer`: where
-  // rows of others are read where they lie, the B of all. Everything that is referred to outlives
-  // this object. Throws Unsupported where rows of B are not of whole 16 bytes on a GPU.
+  // rows are read from the memory of others, the B of all, which then is the kernel's. Everything
+  // that is referred to outlives this object. Throws Unsupported where rows of B are not of whole
+  // 16 bytes on a GPU.
   Exchange(const Gather& gather, const std::vector<int>& ranks, int all_ranks, const DenseView& b,
            Device& device, Transport& transport, PeerRows* peer = nullptr);
 
   void launch();  // enqueues; `b` then has all rows
+  // Enqueues waiting for all ranks, as a launch with `peer` begins.
+  void meet() { peer_->meet(); }
   // Enqueues reading the rows that are read where they lie, once, and nothing else.
   void read_in_place();
   void begin();  // the same, beside what comes to the device's stream until end()
@@ -36,6 +39,8 @@ class Exchange {
   DenseView own() const;                     // the part's own rows in it
 
  private:
+  std::vector<std::int32_t> lines_to_pull(const std::vector<int>& ranks) const;
+  void pull();
   void pack(const void* from);
   char* line(std::int64_t row) const { return static_cast<char*>(b_.data) + row * line_bytes_; }
 
@@ -45,7 +50,7 @@ class Exchange {
   Device& device_;
   Transport& transport_;
   PeerRows* peer_;
-  Buffer lines_, packed_;              // of all that is sent, by part, or read in place
+  Buffer lines_, packed_;              // of all that is sent, by part, or read from others
   std::vector<Block> send_, receive_;  // by rank; empty where NCCL's all-gather serves
 };
 

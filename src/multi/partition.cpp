@@ -13,7 +13,8 @@ namespace spmmbench {
 namespace {
 
 constexpr std::array kSplits = {Split::columns,     Split::rows, Split::rows_all,
-                                Split::rows_needed, Split::peer, Split::grid};
+                                Split::rows_needed, Split::peer, Split::peer_in_place,
+                                Split::peer_pulled, Split::grid};
 
 std::vector<bool> referenced_by(const CsrMatrix& a, const Range& rows) {
   std::vector<bool> referenced(a.cols, false);
@@ -50,6 +51,15 @@ std::int64_t count_reads(const CsrMatrix& a, const Range& rows, const Range& own
   return reads;
 }
 
+// In every part, behind what the product moves in memory.
+bool reads_in_place_hide(const RowParts& parts) {
+  for (int part = 0; part < parts.count(); ++part)
+    if (parts.reads_in_place[part] * kRowsOfARowRead >
+        parts.b[part].size() + 2 * parts.a[part].size())
+      return false;
+  return true;
+}
+
 }  // namespace
 
 std::string_view to_string(Split split) {
@@ -59,6 +69,8 @@ std::string_view to_string(Split split) {
     case Split::rows_all: return "rows_all";
     case Split::rows_needed: return "rows_needed";
     case Split::peer: return "peer";
+    case Split::peer_in_place: return "peer_in_place";
+    case Split::peer_pulled: return "peer_pulled";
     case Split::grid: return "grid";
   }
   return {};
@@ -76,6 +88,7 @@ std::string_view to_string(Way way) {
     case Way::all_gather: return "all_gather";
     case Way::needed_rows: return "needed_rows";
     case Way::peer: return "peer";
+    case Way::pulled: return "pulled";
   }
   return {};
 }
@@ -177,7 +190,9 @@ Moved most_moved_by_needed(const RowParts& parts) {
 Way choose_way(Split split, const RowParts& parts) {
   if (split == Split::rows_all) return Way::all_gather;
   if (split == Split::rows_needed) return Way::needed_rows;
-  if (split == Split::peer) return Way::peer;
+  if (split == Split::peer_in_place) return Way::peer;
+  if (split == Split::peer_pulled) return Way::pulled;
+  if (split == Split::peer) return reads_in_place_hide(parts) ? Way::peer : Way::pulled;
   const Moved all = most_moved_by_all(parts), needed = most_moved_by_needed(parts);
   const auto most = static_cast<double>(std::max(needed.received, needed.sent));
   return most < kNeededShare * static_cast<double>(all.received) ? Way::needed_rows
@@ -215,7 +230,7 @@ Gather make_gather(const RowParts& parts, Way way, int part) {
   };
   for (int other = 0; other < parts.count(); ++other) {
     const Range& rows = parts.b[other];
-    while (way == Way::needed_rows && other == part && gather.original.size() % kOwnAlign != 0)
+    while (has_needed_rows(way) && other == part && gather.original.size() % kOwnAlign != 0)
       add(-1);
     const auto begin = static_cast<std::int64_t>(gather.original.size());
     if (way == Way::all_gather || other == part) {

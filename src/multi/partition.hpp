@@ -12,10 +12,11 @@
 namespace spmmbench {
 
 // `columns`: B and C by columns, A on every GPU. `rows` and those after it: A, B and C by rows, and
-// what a part lacks of B is gathered; with `peer` the kernel reads it where it lies. `grid`: by
-// rows, and B and C by columns too.
-enum class Split { columns, rows, rows_all, rows_needed, peer, grid };
-inline constexpr const char* kSplitNames = "columns, rows, rows_all, rows_needed, peer or grid";
+// what a part lacks of B is gathered; with `peer` and those after it, it is read from the memory of
+// other GPUs. `grid`: by rows, and B and C by columns too.
+enum class Split { columns, rows, rows_all, rows_needed, peer, peer_in_place, peer_pulled, grid };
+inline constexpr const char* kSplitNames =
+    "columns, rows, rows_all, rows_needed, peer, peer_in_place, peer_pulled or grid";
 std::string_view to_string(Split split);
 Split parse_split(std::string_view text);  // throws Error
 
@@ -77,11 +78,19 @@ struct Moved {
 Moved most_moved_by_all(const RowParts& parts);
 Moved most_moved_by_needed(const RowParts& parts);
 
-enum class Way { none, all_gather, needed_rows, peer };
+// `peer`: the kernel reads rows of others where they lie. `pulled`: each part copies the rows that
+// it needs from the memory of others, once.
+enum class Way { none, all_gather, needed_rows, peer, pulled };
 std::string_view to_string(Way way);
+// Whether a part then has a B of its own rows and those that it needs, the inner rows of A first.
+inline bool has_needed_rows(Way way) { return way == Way::needed_rows || way == Way::pulled; }
 // Rows that are needed must be packed, and each pair of GPUs exchanges its own number of them: this
 // pays where less than kNeededShare of all rows move.
 inline constexpr double kNeededShare = 0.75;
+// A row that is read over the link takes the time of so many in memory: 4.3 TB/s and 345 GB/s of
+// two H200. Rows are read in place where that takes less time than a part's own rows of B and C in
+// memory, a row of C in fp32 being two of B in fp16, and so hides behind the product.
+inline constexpr std::int64_t kRowsOfARowRead = 12;
 Way choose_way(Split split, const RowParts& parts);
 
 // How one part comes by the B that its kernel reads. Rows keep their order. Where needed rows are
@@ -93,7 +102,7 @@ struct Gather {
   std::int64_t rows = 0;  // of that B
   Range own;              // where the part's rows lie in it
   // By part: where the rows that it sends lie, and which of its own rows, counted from its first,
-  // it is sent.
+  // it is sent or copies.
   std::vector<Range> from;
   std::vector<std::vector<std::int32_t>> to;
   std::vector<std::int32_t> in_place;  // rows of others that are read where they lie; none is sent

@@ -1,7 +1,8 @@
 #pragma once
-// B of all ranks of a host as one B, in which each rank reads the others' rows where they lie.
+// B of all ranks of a host, of which each rank reads the others' rows where they lie.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -30,17 +31,27 @@ class PeerRows {
   // As `b`, which is whole and row-major, with memory of its own. `ranges`: of its rows, by rank.
   // As above for all ranks at once. `team` outlives this object.
   PeerRows(Team& team, const std::vector<Range>& ranges, const DenseView& b);
+  // As `b` too, which has the rows that `gather` says. The others read those that are the rank's
+  // own.
+  PeerRows(Team& team, const Gather& gather, const DenseView& b);
 
   const DenseView& b() const { return b_; }
-  // Enqueues: what comes next begins when all ranks have come here, and reads the B that they have
-  // written.
+  // The memory of all ranks in lines as long as those of `b`; row i of B, which is whole, is line
+  // first_line(rank) + i of it where it is that rank's own. After the second constructor.
+  const void* all() const { return rows_->data(); }
+  std::int64_t first_line(int rank) const { return first_lines_[rank]; }
+  // Enqueues, where the transport does: what comes next begins when all ranks have come here, and
+  // reads the B that they have written.
   void meet();
 
  private:
+  void make_places();
+
   Team& team_;
   std::unique_ptr<PeerRange> rows_, places_;  // the second of cuda_meet
   std::size_t place_bytes_ = 0;               // of a rank
   DenseView b_;
+  std::vector<std::int64_t> first_lines_;  // by rank
 };
 
 }  // namespace spmmbench

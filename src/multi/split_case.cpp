@@ -81,13 +81,13 @@ SplitA::SplitA(const CsrMatrix& a, Precision precision, Split split, Team& team)
     if (rows_) {
       CsrMatrix ordered;
       const Way way = choose_way(split, *rows_);
-      if (way == Way::needed_rows) {
+      if (has_needed_rows(way)) {
         const auto timed = order_stages_.scope(kReorderStage);
         ordered = permute_both(a, inner_rows_first(a, *rows_));
         rows_ = split_rows(ordered, rows_->a);
       }
       gather_ = make_gather(*rows_, way, row_part_);
-      part_.emplace(part_of_a(way == Way::needed_rows ? ordered : a, *rows_, gather_, row_part_),
+      part_.emplace(part_of_a(has_needed_rows(way) ? ordered : a, *rows_, gather_, row_part_),
                     precision, team.device());
     }
     if (rank != 0 && rows_) return;
@@ -215,6 +215,7 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
   const double hot_us = row.hot->median_us;
   row.hot = row.cold = std::nullopt;  // they were those of the part alone
   if (gather_.way == Way::peer) peer.emplace(team_, rows_->b, input.operands->b);
+  if (gather_.way == Way::pulled) peer.emplace(team_, gather_, input.operands->b);
   team_.alone([&] {
     plan = part.bind();
     exchange.emplace(gather_, grid_.same_columns(team_.group().rank()), ranks, input.operands->b,
@@ -234,24 +235,30 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
   const auto time_of = [&](const std::function<void()>& launch) {
     return team_.time_hot(launch, request.limits).median_us;
   };
+  const bool in_place = gather_.way == Way::peer;
   double meet_us = 0, link_us = link.us(split.received_bytes);
-  if (peer) {
-    meet_us = time_of([&] { exchange->launch(); });
+  if (gather_.way != Way::none) {
     split.transfer_us = time_of([&] {
       exchange->launch();
-      exchange->read_in_place();
+      if (in_place) exchange->read_in_place();
     });
-    link_us = std::max(0.0, split.transfer_us - meet_us);
-  } else if (gather_.way != Way::none) {
-    split.transfer_us = time_of([&] { exchange->launch(); });
   }
-  double transfer_us = link_us;
+  if (peer) {
+    meet_us = time_of([&] { exchange->meet(); });
+    link_us = std::max(0.0, split.transfer_us - meet_us);
+  }
+  double transfer_us = peer ? split.transfer_us : link_us;
   if (gather_.way == Way::needed_rows)  // packing reads and writes what is sent
     transfer_us += 2 * split.sent_bytes / device.copy_bytes_per_second() * 1e6;
-  const Gathering gathering = {
-      .us = transfer_us, .inner_share = gather_.way == Way::needed_rows ? inner_share() : 0.0};
-  split.pays_from_us = peer ? pays_from_us_in_place(meet_us, link_us * reads_of_a_row(), ranks)
-                            : pays_from_us(gathering, ranks);
+  const Gathering gathering = {.us = transfer_us,
+                               .inner_share = has_needed_rows(gather_.way) ? inner_share() : 0.0};
+  split.pays_from_us = in_place ? pays_from_us_in_place(meet_us, link_us * reads_of_a_row(), ranks)
+                                : pays_from_us(gathering, ranks);
+  if (split.one_gpu_us) {
+    const double bytes =
+        compulsory_bytes(whole_, request.shape.n, precision_, request.shape.c_type);
+    split.one_gpu_of_bound = bytes / device.copy_bytes_per_second() * 1e6 / *split.one_gpu_us;
+  }
   if (split.one_gpu_us) split.should_pay = *split.one_gpu_us > split.pays_from_us;
 
   const std::function<void()> alternating = [&] {
@@ -259,8 +266,8 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
     plan->launch(exchange->b(), input.operands->c, device.stream());
   };
   std::unique_ptr<PartProduct> in_two;
-  if (overlapped_us(split.product_us, gathering) <
-      one_after_another_us(split.product_us, gathering))
+  if (!in_place && overlapped_us(split.product_us, gathering) <
+                       one_after_another_us(split.product_us, gathering))
     in_two = overlap(request, input, *exchange, alternating, row);
   const std::function<void()> both =
       in_two ? [&] { in_two->launch(*exchange, exchange->b(), input.operands->c); } : alternating;
@@ -279,7 +286,7 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
     row.device_bytes = in_two->device_bytes();
     row.metrics["overlapped_share"] = gathering.inner_share;
   }
-  if (gather_.way == Way::needed_rows) add_stages(order_stages_, row);
+  if (has_needed_rows(gather_.way)) add_stages(order_stages_, row);
   row.device_bytes =
       static_cast<std::uint64_t>(team_.most(static_cast<double>(row.device_bytes.value_or(0))));
   double bytes = 0;
@@ -295,7 +302,10 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
 void SplitA::fill_own(const Request& request, Exchange& exchange) {
   Device& device = team_.device();
   const Buffer original = device.upload(gather_.original);
-  fill_rows(exchange.own(), original.as<std::int32_t>() + gather_.own.begin,
+  // Zeros that only make rows lie well are read as well.
+  const bool all = gather_.way == Way::pulled;
+  fill_rows(all ? exchange.b() : exchange.own(),
+            original.as<std::int32_t>() + (all ? 0 : gather_.own.begin),
             {.seed = stream_seed(request.seed, kStreamB), .precision = precision_}, device);
   device.synchronize();
 }
@@ -348,7 +358,7 @@ void SplitA::test_exactly(const Request& request, const CaseInput& input, std::i
                                 verdict.worst_row, verdict.worst_col));
   });
   team_.alone([&] {  // when no rank reads the rows of another
-    if (gather_.way == Way::peer) fill_own(request, exchange);
+    if (exchange.b().data != input.operands->b.data) fill_own(request, exchange);
     else input.operands->fill_b();
   });
 }

@@ -185,7 +185,7 @@ const FieldTable<SplitProduct>& split_fields() {
       field("name", &S::name, "as asked for", kNotEmpty).csv("split"),
       field("gpus", &S::gpus, "", kAtLeastOne),
       field("way", &S::way, "of gathering B",
-            {{"enum", {"none", "all_gather", "needed_rows", "peer"}}}),
+            {{"enum", {"none", "all_gather", "needed_rows", "peer", "pulled"}}}),
       field("received_share", &S::received_share,
             "of the rows of B that other GPUs have, those that one receives"),
       field("sent_bytes", &S::sent_bytes, "in a product, by the GPU that sends most"),
@@ -195,6 +195,9 @@ const FieldTable<SplitProduct>& split_fields() {
       field("transfer_us", &S::transfer_us, "gathering B alone", kNotNegative),
       field("product_us", &S::product_us, "the product of the slowest part alone", kNotNegative),
       field("one_gpu_us", &S::one_gpu_us, "the product on one GPU; null where it was not measured"),
+      field("one_gpu_of_bound", &S::one_gpu_of_bound,
+            "the share of its own bound that the product on one GPU reaches")
+          .added_later(),
       field("pays_from_us", &S::pays_from_us,
             "the split should pay where one_gpu_us is more than that", kNotNegative),
       field("should_pay", &S::should_pay, "said before it was run"),

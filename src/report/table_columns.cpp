@@ -123,7 +123,8 @@ TableColumn pays() {
 TableColumn gathered() {
   TableColumn column = textual("gathered", "gathered",
                                "how parts come by the rows of B that they lack: `all_gather`, "
-                               "`needed_rows`, in place by `peer`, or `none` where they lack none",
+                               "`needed_rows`, in place by `peer`, `pulled` from the memory of "
+                               "others, or `none` where they lack none",
                                [](const ResultRow& row) -> std::string {
                                  return row.split && row.hot ? row.split->way : "-";
                                });

@@ -25,7 +25,8 @@ class GpusTest(CliCase):
 
     def test_every_split_is_right_on_two_to_four_ranks(self):
         for gpus, split, way in ((2, "columns", "none"), (3, "rows", "all_gather"), (4, "rows_needed", "needed_rows"),
-                                  (2, "peer", "peer"), (4, "grid", "all_gather")):
+                                  (2, "peer", "pulled"), (2, "peer_in_place", "peer"), (4, "peer_pulled", "pulled"),
+                                  (4, "grid", "all_gather")):
             rows, result = self.rows(SQUARE, WIDE, "-n", "8", "--precision", "fp16,fp64", "--gpus", gpus, "--split", split)
             self.assertEqual(len(rows), 4)
             for row in rows:
@@ -35,6 +36,7 @@ class GpusTest(CliCase):
                 self.assertEqual((part["name"], part["gpus"], part["way"]), (split, gpus, way))
                 self.assertEqual(part["received_bytes"] > 0, way != "none")
                 self.assertGreater(part["one_gpu_us"], 0)
+                self.assertGreater(part["one_gpu_of_bound"], 0)
                 self.assertEqual(part["pays"], row["hot"]["median_us"] < part["one_gpu_us"])
                 self.assertEqual(part["should_pay"], part["one_gpu_us"] > part["pays_from_us"])
                 self.assertIn(f"--gpus {gpus} --split {split}", row["command"])
@@ -51,7 +53,7 @@ class GpusTest(CliCase):
 
     def test_options_that_do_not_go_together_are_refused(self):
         for args, text in ((("--split", "rows"), "--split: expected --gpus of at least 2"),
-                           (("--gpus", "2", "--split", "row"), "expected columns, rows, rows_all, rows_needed, peer or grid"),
+                           (("--gpus", "2", "--split", "row"), "expected columns, rows, rows_all, rows_needed, peer, peer_in_place, peer_pulled or grid"),
                            (("--gpus", "2", "--isolate"), "--isolate: not with --gpus of more than 1"),
                            (("--gpus", "0"), "--gpus: expected at least 1")):
             self.assert_one_line(self.run_cpu(SQUARE, *args), 1, text)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "devices.hpp"
+#include "gpu/copy_lines.hpp"
 #include "gpu/peer_memory.hpp"
 #include "io/output.hpp"
 #include "spmmbench/error.hpp"
@@ -42,11 +43,33 @@ TEST(PeerMemory, AMeetingOfOneCountsItsTimes) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   const Buffer places = device.upload(std::vector<std::uint32_t>{0});
   for (std::uint32_t times = 1; times <= 3; ++times) {
-    cuda_meet(places.data(), places.bytes(), 0, 1, device);
+    cuda_meet(places.data(), places.bytes(), 0, 1, device.stream());
     std::uint32_t seen = 0;
     device.download(&seen, places.data(), sizeof seen);
     EXPECT_EQ(seen, times);
   }
+}
+
+TEST(CopyLines, EachIsTheLineThatItIsACopyOf) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr std::int64_t kLines = 70000;
+  constexpr std::size_t kWord = 16;  // bytes
+  for (const std::size_t words : {1, 3, 16, 33, 64})
+    for (const CopyBeside beside : {CopyBeside::nothing, CopyBeside::a_product})
+      for (const std::int64_t count : {std::int64_t{1}, std::int64_t{1000}, kLines}) {
+        const std::size_t numbers = words * kWord / sizeof(std::int32_t);
+        std::vector<std::int32_t> from(kLines * numbers), lines(count), to(count * numbers);
+        for (std::size_t at = 0; at < from.size(); ++at) from[at] = static_cast<std::int32_t>(at);
+        for (std::int64_t i = 0; i < count; ++i)
+          lines[i] = static_cast<std::int32_t>(i * 7919 % kLines);
+        const Buffer source = device.upload(from), which = device.upload(lines),
+                     copy = device.allocate(to.size() * sizeof(std::int32_t));
+        cuda_copy_lines(source.data(), which.as<std::int32_t>(), count, words * kWord, copy.data(),
+                        beside, device.stream());
+        device.download(to.data(), copy.data(), copy.bytes());
+        for (std::size_t at = 0; at < to.size(); ++at)
+          ASSERT_EQ(to[at], from[lines[at / numbers] * numbers + at % numbers]) << words << count;
+      }
 }
 
 }  // namespace

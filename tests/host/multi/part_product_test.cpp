@@ -88,6 +88,11 @@ class LateTransport final : public Transport {
             void* packed) override {
     enqueue([=, this] { transport_.pack(from, lines, count, line_bytes, packed); });
   }
+  void pull(const void* from, const std::int32_t* lines, std::int64_t count, std::size_t line_bytes,
+            void* pulled) override {
+    pack(from, lines, count, line_bytes, pulled);
+  }
+  Stream stream() const override { return {}; }
   void fork() override { is_beside_ = true; }
   void join() override {
     is_beside_ = false;

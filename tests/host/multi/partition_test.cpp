@@ -74,7 +74,7 @@ TEST(Partition, PartsPutTogetherAreTheMatrix) {
   for (const CsrMatrix& a :
        {four_rows(), random_matrix(60, 60, 9, 1, 3), random_matrix(40, 70, 5, 0, 4)})
     for (const int count : {1, 2, 3, 4})
-      for (const Way way : {Way::all_gather, Way::needed_rows, Way::peer}) {
+      for (const Way way : {Way::all_gather, Way::needed_rows, Way::peer, Way::pulled}) {
         const RowParts parts = split(a, count);
         const auto entries = joined(a, parts, way);
         ASSERT_EQ(static_cast<std::int64_t>(entries.size()), a.nnz());
@@ -132,6 +132,10 @@ TEST(Partition, TheWayIsChosenByCountsUnlessItIsAskedFor) {
   EXPECT_EQ(choose_way(Split::rows, split(from_rows(20, full), 2)), Way::all_gather);
   EXPECT_EQ(choose_way(Split::rows_all, split(from_rows(20, band), 2)), Way::all_gather);
   EXPECT_EQ(choose_way(Split::rows_needed, split(from_rows(20, full), 2)), Way::needed_rows);
+  EXPECT_EQ(choose_way(Split::peer, split(from_rows(20, band), 2)), Way::peer);
+  EXPECT_EQ(choose_way(Split::peer, split(from_rows(20, full), 2)), Way::pulled);
+  EXPECT_EQ(choose_way(Split::peer_pulled, split(from_rows(20, band), 2)), Way::pulled);
+  EXPECT_EQ(choose_way(Split::peer_in_place, split(from_rows(20, full), 2)), Way::peer);
 }
 
 TEST(Partition, AnOrderMovesRowsAndColumnsOfASquareMatrix) {
