@@ -62,10 +62,9 @@ def normalised(adjacency):
     pattern = sp.csr_matrix(
         (np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), adjacency.shape
     )
-    pattern = pattern + sp.identity(pattern.shape[0], format="csr")
-    pattern.data[:] = 1
-    rows = np.asarray(pattern.sum(1)).ravel() ** -0.5
-    columns = np.asarray(pattern.sum(0)).ravel() ** -0.5
-    out = (sp.diags(rows) @ pattern @ sp.diags(columns)).tocsr().astype(np.float32)
+    out = pattern + sp.identity(pattern.shape[0], format="csr")
     out.sort_indices()
-    return out
+    degrees = np.diff(out.indptr)
+    columns = np.bincount(out.indices, minlength=out.shape[1])
+    out.data = np.repeat(degrees**-0.5, degrees) * (columns**-0.5)[out.indices]
+    return out.astype(np.float32)

@@ -12,8 +12,7 @@ and Adam are fp32, and with fp16 the products take and give fp16.
 For each backend: a step of training as Python launches it, without sampling; and its sparse products
 alone, each layer's forward and backward, with all that the backend prepares for a matrix that it has
 not seen. Sampling is timed by itself. torch.sparse and PyTorch Geometric are tried in several forms;
-the one whose products are fastest counts. Backward passes run on the calling thread with every backend:
-handing one to PyTorch's own thread may take longer than its products.
+the one whose products are fastest counts.
 """
 
 import itertools
@@ -89,13 +88,14 @@ class Training:
 
 
 def products(make, blocks, x):
-    """The sparse products of a step alone: the features get no gradient, all other operands do."""
+    """The sparse products of a step alone, with one backward pass, as in a step: the features get no
+    gradient, all other operands do."""
     for layer, block in enumerate(blocks):
-        x = x.detach().requires_grad_(layer > 0)
-        y = make(block)(x)
-        if layer > 0:
-            y.backward(y.detach())
-        x = y
+        x = make(block)(x)
+        if layer == 0:
+            x.requires_grad_()
+    if len(blocks) > 1:
+        x.backward(x.detach())
 
 
 def measure(args, batches, backend, width, precision):
@@ -139,8 +139,7 @@ def parse():
 def main():
     args = parse()
     start, rows = time.perf_counter(), []
-    torch.autograd.set_multithreading_enabled(False)
-    told = {"fanouts": args.fanouts, "steps": args.steps, "backward": "on the calling thread"}
+    told = {"fanouts": args.fanouts, "steps": args.steps}
     document = {"context": {**context(args, len(args.fanouts)), **told}, "rows": rows}
     for source in args.graphs:
         name, adjacency = graphs.load(source, args.spmmbench, args.downloads)

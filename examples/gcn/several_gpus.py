@@ -6,7 +6,8 @@ epoch takes with each and how far their losses part.
 
 Graphs are those of gcn.py. Each rank has as many vertices as the others: their features, labels and rows of the
 adjacency matrix (spmmbench.torch.DistributedMatrix), and all weights. A product gathers the features of all
-vertices; gradients of weights are added up over the ranks. Both trainings are launched by Python, without CUDA graphs.
+vertices; gradients of weights are added up over the ranks. Kernels are settled before. Both trainings are launched
+by Python, without CUDA graphs.
 """
 
 import argparse
@@ -39,12 +40,13 @@ class DividedTraining(gcn.Training):
         loss = torch.nn.functional.cross_entropy(output, self._labels, reduction="sum") / self._of_all
         (loss * self._scale).backward()
         gradients = [parameter.grad for parameter in self._model.parameters()]
-        for gradient in gradients:
-            dist.all_reduce(gradient)
+        added = torch.cat([loss.detach().reshape(1), *(gradient.reshape(-1) for gradient in gradients)])
+        dist.all_reduce(added)
+        self.loss.copy_(added[0])
+        parts = added[1:].split([gradient.numel() for gradient in gradients])
+        torch._foreach_copy_(gradients, [x.view_as(y) for x, y in zip(parts, gradients)])
         torch._foreach_mul_(gradients, 1 / self._scale)
         self._optimiser.step()
-        self.loss.copy_(loss.detach())
-        dist.all_reduce(self.loss)
 
 
 def train(training, epochs, device):
@@ -80,19 +82,22 @@ def main():
     if on_gpu:
         torch.cuda.set_device(device)
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
-    dist.init_process_group("nccl" if on_gpu else "gloo")
+    dist.init_process_group("nccl" if on_gpu else "gloo", device_id=device if on_gpu else None)
     first = dist.get_rank() == 0
     for source in args.graphs:
         name, adjacency = graphs.load(source, args.spmmbench, args.downloads)
         matrix = graphs.normalised(adjacency)
         task = gcn.Task(matrix, args.width, args.seed, device)
         settings = (task, args.width, args.precision, args.seed)
+        widths = (args.width, gcn.CLASSES)
         if first:
-            whole = backends.Spmmbench(matrix, device, args.precision, args.kernel, (args.width,))
+            whole = backends.Spmmbench(matrix, device, args.precision, args.kernel, widths)
             one_ms, one = train(gcn.Training(whole, *settings), args.epochs, device)
             del whole
         dist.barrier()
         divided = DistributedMatrix(matrix, kernel=args.kernel, precision=args.precision, device=device.type)
+        for width in widths:
+            divided.settle(width)
         all_ms, together = train(DividedTraining(divided, *settings), args.epochs, device)
         if first:
             apart = max(abs(a - b) / a for a, b in zip(one, together))

@@ -24,6 +24,7 @@ The gated half of a feed-forward with block-sparse weights, without gradients:
 
 import weakref
 
+import numpy as np
 import torch
 import torch.distributed
 
@@ -49,20 +50,23 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, matrix, x):
-        ctx.matrix, ctx.transpose = matrix, None
+        ctx.matrix, ctx.transpose, ctx.plain = matrix, None, None
         c = matrix.multiply(x)
         # While the GPU multiplies. The thread of backward passes has nothing of this code in its caches,
         # and would take several times as long.
         try:
             ctx.transpose = matrix.transposed()
-            ctx.transpose.plan(c.shape[1])
+            ctx.plain = ctx.transpose.plain(c.shape[1])
         except Error:  # which the backward pass raises
             pass
         return c
 
     @staticmethod
     def backward(ctx, gradient):
-        return None, (ctx.transpose or ctx.matrix.transposed()).product(gradient)
+        plain, transpose = ctx.plain, ctx.transpose
+        if plain is not None and transpose.own_values and not torch.is_grad_enabled() and plain.takes(gradient):
+            return None, plain(gradient)
+        return None, (transpose or ctx.matrix.transposed()).product(gradient)
 
 
 class _ProductOfValues(torch.autograd.Function):
@@ -169,6 +173,11 @@ class _Matrix:
             plan = self._plans[n] = self.prepared.plan(n)
             self._plain[n] = _PlainProduct.of(plan, self._dtype)
         return self._plans[n]
+
+    def plain(self, n):
+        """The _PlainProduct of the plan for X of K x n, or None; makes the plan."""
+        self.plan(n)
+        return self._plain[n]
 
     def transposed(self):
         known = self._transpose
@@ -325,21 +334,38 @@ class SparseMatrix(torch.nn.Module):
         return repr(self.prepared)
 
 
-class _AllRows(torch.autograd.Function):
-    """The rows of all ranks. The gradient of a rank's rows is the sum of what all ranks make of them."""
+class _DividedProduct(torch.autograd.Function):
+    """A rank's rows of A X. Its own rows of X are multiplied while those of the others arrive; in the
+    backward pass what the others' rows get is sent while that of its own is made."""
 
     @staticmethod
-    def forward(ctx, own, group):
-        ctx.group, ctx.shape = group, own.shape
-        every = own.new_empty((torch.distributed.get_world_size(group) * own.shape[0], own.shape[1]))
-        torch.distributed.all_gather_into_tensor(every, own.contiguous(), group=group)
-        return every
+    def forward(ctx, near, far, group, own):
+        ctx.near, ctx.far, ctx.group = near, far, group
+        every = own.new_empty((far.shape[1], own.shape[1]))
+        arrival = torch.distributed.all_gather_into_tensor(every, own, group=group, async_op=True)
+        c = near.multiply(own)
+        arrival.wait()
+        return c.add_(far.multiply(every))
 
     @staticmethod
+    @torch.autograd.function.once_differentiable
     def backward(ctx, gradient):
-        own = gradient.new_empty(ctx.shape)
-        torch.distributed.reduce_scatter_tensor(own, gradient.contiguous(), group=ctx.group)
-        return own, None
+        every = ctx.far.transposed().multiply(gradient)
+        from_others = every.new_empty((ctx.near.shape[1], every.shape[1]))
+        arrival = torch.distributed.reduce_scatter_tensor(from_others, every, group=ctx.group, async_op=True)
+        own = ctx.near.transposed().multiply(gradient)
+        arrival.wait()
+        return None, None, None, own.add_(from_others)
+
+
+def _entries(csr, kept, first, columns, on_gpu):
+    """Of a scipy matrix the entries where `kept` is true, with columns counted from `first`, as
+    SparseMatrix takes them; on the GPU, so that all is made there."""
+    row_ptr = np.concatenate(([0], np.cumsum(kept)))[csr.indptr]
+    arrays = (row_ptr, csr.indices[kept] - first, csr.data[kept])
+    if on_gpu:
+        arrays = (torch.as_tensor(x).cuda() for x in arrays)
+    return (*arrays, (csr.shape[0], columns))
 
 
 class DistributedMatrix(torch.nn.Module):
@@ -352,7 +378,8 @@ class DistributedMatrix(torch.nn.Module):
     **how   kernel, precision, options, device, library of SparseMatrix
 
     rows, rows_of_x   this rank's rows of A and C, and of X, as slices; each but the last rank has as
-    many as the others. Raises what SparseMatrix raises.
+    many as the others. The columns of A that meet this rank's rows of X are multiplied apart from the
+    others, and both results, of C's type, added. Raises what SparseMatrix raises.
     """
 
     def __init__(self, a, group=None, **how):
@@ -366,20 +393,30 @@ class DistributedMatrix(torch.nn.Module):
             slice(min(rank * block, size), min((rank + 1) * block, size))
             for block, size in zip(blocks, self.shape)
         )
-        self._block_of_x = blocks[1]
         own = csr.on_host().to_scipy()[self.rows].tocsr()
-        own.resize((own.shape[0], ranks * blocks[1]))  # as the rows of X are once they are gathered
         how["precision"] = how.get("precision") or csr.natural_precision
-        self.part = SparseMatrix(own, **how)
+        near, on_gpu = own.indices // blocks[1] == rank, how.get("device") == "cuda"
+        self._near, self._far = (
+            SparseMatrix(_entries(own, kept, first, columns, on_gpu), **how)
+            # Rows of X are gathered with what fills up those of the last ranks.
+            for kept, first, columns in ((near, rank * blocks[1], blocks[1]), (~near, 0, ranks * blocks[1]))
+        )
+
+    def settle(self, n):
+        """Prepares at once what products of X with n columns and their gradients would prepare later:
+        Plan.settle."""
+        for part in (self._near, self._far):
+            part.plan(n).settle()
+            part.transposed().plan(n).settle()
 
     def forward(self, x):
         rows = self.rows_of_x.stop - self.rows_of_x.start
         if not torch.is_tensor(x) or x.dim() != 2 or x.shape[0] != rows:
             raise InvalidArgument(f"expected this rank's {rows} rows of X as a tensor")
-        missing = self._block_of_x - rows
+        missing = self._near.shape[1] - rows
         if missing > 0:
             x = torch.nn.functional.pad(x, (0, 0, 0, missing))
-        return self.part(_AllRows.apply(x, self._group))
+        return _DividedProduct.apply(self._near._matrix, self._far._matrix, self._group, x.contiguous())
 
     def __matmul__(self, x):
         return self(x)

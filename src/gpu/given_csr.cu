@@ -420,8 +420,8 @@ ReorderedCsr sorted(ReorderedCsr a, Device& device) {
 }  // namespace
 
 ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Device& device) {
-  require_arrays(given, device);
   if (!given.checked) return enqueue_reading(given, precision, nullptr, device);
+  require_arrays(given, device);
   Checks& checks = checks_of(device);
   std::unique_lock lock(checks.mutex);
   ReorderedCsr as_given = enqueue_reading(given, precision, &checks, device);
@@ -431,9 +431,9 @@ ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Devi
 }
 
 ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision, Device& device) {
-  require_arrays(given, device);
   if (!given.checked)
     return enqueue_transpose(enqueue_reading(given, precision, nullptr, device), device);
+  require_arrays(given, device);
   Checks& checks = checks_of(device);
   std::unique_lock lock(checks.mutex);
   ReorderedCsr as_given = enqueue_reading(given, precision, &checks, device);

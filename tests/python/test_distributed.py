@@ -33,6 +33,7 @@ def run_rank(meeting):
         expected = SparseMatrix(a, kernel="cpu_csr") @ whole
         (expected * wanted).sum().backward()
         divided = DistributedMatrix(a, kernel="cpu_csr")
+        divided.settle(8)
         own = x[divided.rows_of_x].clone().requires_grad_()
         got = divided @ own
         (got * wanted[divided.rows]).sum().backward()
