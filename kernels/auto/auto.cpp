@@ -59,17 +59,16 @@ const auto kBudgetMs =
 
 bool starts_at_once(const Options& options) { return !kCalls(options) && !kTune(options); }
 
-// Whether so few calls follow that they take less time than choosing.
-bool looks_at_nothing(const Options& options, const Start& start, const SparseOperand& a) {
-  const std::int64_t calls = kCalls(options).value_or(0);
-  return calls > 0 && !kTune(options) &&
-         static_cast<double>(calls) * start.candidate.estimate.us < looks_after_us(a);
+bool may_be_few_calls(const Options& options) {
+  return kCalls(options).value_or(0) > 0 && !kTune(options);
 }
 
 class AutoPrepared final : public Prepared {
  public:
   AutoPrepared(const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
-      : options_(options), device_(device), starts_at_once_(starts_at_once(options)) {
+      : device_(device),
+        starts_at_once_(starts_at_once(options)),
+        may_be_few_calls_(may_be_few_calls(options)) {
     SparseOperand operand = a;
     if (starts_at_once_ && a.on_device == nullptr) {
       resident_.emplace(a, device, stages);
@@ -87,20 +86,15 @@ class AutoPrepared final : public Prepared {
     if (start && starts_at_once_)
       return std::make_unique<StartingPlan>(*chooser_, *std::move(start), shape, copied_bytes,
                                             stages);
-    if (start && looks_at_nothing(options_, *start, chooser_->a())) {
-      Chosen chosen;
-      chosen.bound = chooser_->prepared().bind(start->choice, shape, stages);
-      chosen.pick.kernel = start->choice.spec.to_string();
-      chosen.pick.why = "so few calls take less time than choosing";
-      return std::make_unique<ChosenPlan>(std::move(chosen), copied_bytes);
-    }
+    if (start && may_be_few_calls_)
+      if (auto chosen = chooser_->choose_by_sizes(start->candidate, shape, stages))
+        return std::make_unique<ChosenPlan>(*std::move(chosen), copied_bytes);
     return std::make_unique<ChosenPlan>(chooser_->choose(shape, stages), copied_bytes);
   }
 
  private:
-  Options options_;
   Device& device_;
-  bool starts_at_once_;
+  bool starts_at_once_, may_be_few_calls_;
   std::optional<ResidentCsr> resident_;  // before what is prepared from it
   std::optional<Chooser> chooser_;
 };

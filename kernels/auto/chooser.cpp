@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "select/device_rates.hpp"
 #include "select/rank.hpp"
 #include "select/tune.hpp"
@@ -42,6 +44,35 @@ Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& st
   const auto timed = stages.scope("choose");
   why.ranked = ranking.by_overlap(why.features.row_overlap);
   return why;
+}
+
+std::optional<Chosen> Chooser::choose_by_sizes(const Candidate& plain, const Shape& shape,
+                                               StageTimer& stages) {
+  // Ten times what a look takes; of 400 to 1,000 it hardly matters
+  // (docs/decisions/selection-trials.md).
+  constexpr double kLooksFromUs = 800;
+  std::vector<Candidate> all;
+  {
+    const auto timed = stages.scope("choose");
+    all = candidates_by_sizes(a_, shape, device_.info());
+    if (std::ranges::find(all, plain.spec, &Candidate::spec) == all.end()) all.push_back(plain);
+    // The copy of A is there or is made for all of them.
+    const auto total_us = [&](const Candidate& one) {
+      const double extra_ms = std::max(0.0, one.estimate.prepare_ms - plain.estimate.prepare_ms);
+      return extra_ms * 1e3 + static_cast<double>(limits_.calls) * one.estimate.us;
+    };
+    std::ranges::stable_sort(all, {}, total_us);
+    if (total_us(all.front()) >= kLooksFromUs) return std::nullopt;
+  }
+  std::string refusal;
+  auto best = best_of(all, a_, shape, device_.info(), refusal);
+  if (!best) return std::nullopt;
+  Chosen out;
+  out.bound = prepared_.bind(best->first, shape, stages);
+  out.pick.kernel = best->first.spec.to_string();
+  out.pick.why = "by the sizes of A alone: a look at it would take long beside so few calls";
+  prepared_.keep(out.pick.kernel);
+  return out;
 }
 
 // The best prediction that supports the problem, and from it on what may be measured.

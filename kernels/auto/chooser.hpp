@@ -38,6 +38,10 @@ class Chooser {
 
   // The candidates by their estimates with such rates of the device.
   Why ranked(const Shape& shape, const DeviceRates& rates, StageTimer& stages);
+  // The best for limits.calls by the sizes of A alone; none where a look at A would take a small
+  // part of the time of so many calls.
+  std::optional<Chosen> choose_by_sizes(const Candidate& plain, const Shape& shape,
+                                        StageTimer& stages);
   // The best of them, measured where that is asked for.
   Chosen choose(const Shape& shape, StageTimer& stages);
 

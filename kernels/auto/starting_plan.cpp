@@ -6,22 +6,15 @@
 
 #include "core/steady_seconds.hpp"
 #include "select/device_rates.hpp"
+#include "select/rank.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
 
-// What is known of A without a look at its rows.
-MatrixFeatures sizes_of(const SparseOperand& a) {
-  MatrixFeatures sizes;
-  sizes.rows = static_cast<double>(a.m());
-  sizes.cols = static_cast<double>(a.k());
-  sizes.nnz = static_cast<double>(a.nnz());
-  sizes.mean_row = sizes.max_row = sizes.nnz / std::max(sizes.rows, 1.0);
-  sizes.gathered_8 = sizes.gathered_16 = sizes.gathered_32 = 1;
-  return sizes;
-}
+// After less products nothing that has to be prepared pays.
+constexpr double kNothingPaysUs = 50;
 
 // Those that prepare nothing, ours first.
 const std::vector<const Estimator*>& of_plain_csr() {
@@ -41,11 +34,19 @@ const std::vector<const Estimator*>& of_plain_csr() {
   return found;
 }
 
+// Where it is among the candidates, of which it becomes one.
+std::size_t place_of(const Candidate& one, std::vector<Candidate>& candidates) {
+  const std::size_t at =
+      std::ranges::find(candidates, one.spec, &Candidate::spec) - candidates.begin();
+  if (at == candidates.size()) candidates.push_back(one);
+  return at;
+}
+
 }  // namespace
 
 std::optional<Start> start_of(const SparseOperand& a, const Shape& shape,
                               const DeviceInfo& device) {
-  const MatrixFeatures sizes = sizes_of(a);
+  const MatrixFeatures sizes = features_of_sizes(a.m(), a.k(), a.nnz());
   const DeviceModel model = device_model(device, known_rates(device));
   std::string refusal;
   for (const Estimator* one : of_plain_csr()) {
@@ -56,14 +57,6 @@ std::optional<Start> start_of(const SparseOperand& a, const Shape& shape,
       return Start{*std::move(choice), candidate};
   }
   return std::nullopt;
-}
-
-double looks_after_us(const SparseOperand& a) {
-  // Choosing takes 0.02 to 0.2 ms on samples of A on the host (docs/kernels/auto.md), 0.15 to 0.3
-  // ms where A is counted on the device, for which the host waits
-  // (docs/decisions/selection-trials.md).
-  constexpr double kOnHost = 100, kOnDevice = 400;
-  return a.a.is_lazy() ? kOnDevice : kOnHost;
 }
 
 StartingPlan::StartingPlan(Chooser& chooser, Start start, const Shape& shape,
@@ -90,30 +83,31 @@ void StartingPlan::launch(const DenseView& b, const DenseView& c, Stream stream)
 
 void StartingPlan::prepare_more() {
   due_ *= 2;
-  if (!settling_) {
-    const double products_us = static_cast<double>(launches_) * start_.candidate.estimate.us;
-    if (products_us < looks_after_us(chooser_.a())) return;
-    rank();
-  }
-  for (;;) {
-    const auto step = settling_->next(launches_);
-    if (!step) break;
+  const double products_us = static_cast<double>(launches_) * start_.candidate.estimate.us;
+  if (products_us < kNothingPaysUs) return;
+  if (!settling_) rank_by_sizes();
+  if (!why_ && settling_->products_us(launches_) >= kLooksAfterUs) look();
+  while (const auto step = why_ ? settling_->next(launches_) : settling_->next_build(launches_))
     take(*step);
-  }
+  if (!why_) return;
   times_.reset();
   chooser_.prepared().free_unused();
   settled_ = settling_->settled();
 }
 
-void StartingPlan::rank() {
-  StageTimer not_told;
-  const DeviceInfo& device = chooser_.device().info();
-  why_ = chooser_.ranked(shape_, known_rates(device), not_told);
-  std::vector<Candidate> candidates = why_->ranked;
-  auto own = std::ranges::find(candidates, start_.candidate.spec, &Candidate::spec);
-  if (own == candidates.end()) own = candidates.insert(own, start_.candidate);
-  const std::size_t at = own - candidates.begin();
+void StartingPlan::rank_by_sizes() {
+  std::vector<Candidate> candidates =
+      candidates_by_sizes(chooser_.a(), shape_, chooser_.device().info());
+  const std::size_t at = place_of(start_.candidate, candidates);
   settling_.emplace(std::move(candidates), at);
+}
+
+void StartingPlan::look() {
+  StageTimer not_told;
+  why_ = chooser_.ranked(shape_, known_rates(chooser_.device().info()), not_told);
+  std::vector<Candidate> candidates = why_->ranked;
+  place_of(settling_->candidate(settling_->current()), candidates);
+  settling_->estimate_anew(std::move(candidates));
 }
 
 void StartingPlan::take(const Settling::Step& step) {
@@ -125,7 +119,9 @@ void StartingPlan::take(const Settling::Step& step) {
     const Candidate& candidate = settling_->candidate(step.candidate);
     BoundPlan other;  // than the current one
     if (step.candidate != settling_->current()) {
-      const auto choice = supported(candidate, chooser_.a(), shape_, device.info(), why_->refusal);
+      std::string refusal;
+      const auto choice =
+          supported(candidate, chooser_.a(), shape_, device.info(), why_ ? why_->refusal : refusal);
       if (!choice) return settling_->failed(step, spent_us());
       StageTimer not_told;
       other = chooser_.prepared().bind(*choice, shape_, not_told);

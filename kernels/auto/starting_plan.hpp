@@ -21,8 +21,9 @@ struct Start {
 // Ours before a vendor's. Empty where none supports the problem.
 std::optional<Start> start_of(const SparseOperand& a, const Shape& shape, const DeviceInfo& device);
 
-// How long, in microseconds, products take at least before `auto` looks at A.
-double looks_after_us(const SparseOperand& a);
+// How long products take at least before `auto` looks at A, in microseconds. A look takes 50 to 100
+// of them, on samples on the host or on the device (docs/decisions/selection-trials.md).
+inline constexpr double kLooksAfterUs = 600;
 
 class StartingPlan final : public Plan {
  public:
@@ -37,7 +38,8 @@ class StartingPlan final : public Plan {
 
  private:
   void prepare_more();
-  void rank();
+  void rank_by_sizes();
+  void look();
   void take(const Settling::Step& step);
   void run_from_now_on(BoundPlan bound);
 
@@ -47,8 +49,8 @@ class StartingPlan final : public Plan {
   std::size_t copied_bytes_;
   BoundPlan bound_;
   Pick pick_;
-  std::optional<Why> why_;            // once they were ranked
-  std::optional<Settling> settling_;  // likewise
+  std::optional<Why> why_;            // once A was looked at
+  std::optional<Settling> settling_;  // once something may pay
   std::optional<TrialTimes> times_;   // while a launch prepares
   double leader_us_ = 0;              // measured of bound_; 0: it was not
   std::int64_t launches_ = 0, due_ = 1;

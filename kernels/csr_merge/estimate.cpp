@@ -19,7 +19,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_merge",
                                      {"rows", "100 an SM", amounts::rows}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = csr_merge::factors(),
-                              .on_device = true});
+                              .on_device = true,
+                              .any_rows_from = 1});
 
 }  // namespace
 }  // namespace spmmbench::csr_merge

@@ -7,6 +7,9 @@
 namespace spmmbench::csr_row_split {
 namespace {
 
+// With fewer columns long rows take up to three times as long as equal ones
+// (docs/decisions/selection-trials.md).
+constexpr std::int64_t kAnyRowsFrom = 33;
 // auto takes a vector as column-major, which csr_row_split does not run.
 Standing standing_of(const Product& p) { return full_if(!p.is_vector()); }
 
@@ -24,7 +27,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_row_split",
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = csr_row_split::factors(),
                               .standing = standing_of,
-                              .on_device = true});
+                              .on_device = true,
+                              .any_rows_from = kAnyRowsFrom});
 
 }  // namespace
 }  // namespace spmmbench::csr_row_split

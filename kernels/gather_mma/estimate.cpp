@@ -37,7 +37,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gather_mma",
                                      {"slots", "100,000 an SM", slots},
                                      {"slot_groups", "100,000 an SM", slot_groups}},
                               .prepare_ms = prepare_amounts::of_csr(),
-                              .factors = gather_mma::factors()});
+                              .factors = gather_mma::factors(),
+                              .on_device = true});
 
 }  // namespace
 }  // namespace spmmbench::gather_mma

@@ -56,7 +56,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices",
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = jagged_slices::factors(),
                               .standing = standing_of_natural,
-                              .on_device = true});
+                              .on_device = true,
+                              .any_rows_from = 1});
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices?order=search",
                               .us = search(),
                               .prepare_ms = window::prepare_with_search(),

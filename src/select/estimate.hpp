@@ -56,6 +56,9 @@ struct Estimator {
   bool on_device = false;
   // Its time follows from the sizes alone, so that an estimate is hardly too short.
   bool by_sizes = false;
+  // Columns of B from which its time hardly grows where rows differ in length, so that it may be
+  // chosen by the sizes of A alone, as if all were equally long; 0: none.
+  std::int64_t any_rows_from = 0;
 
   Standing standing_for(const Product& product) const {
     return standing == nullptr ? Standing::full : standing(product);

@@ -12,15 +12,16 @@
 
 namespace spmmbench {
 
+// It holds what it is made from, so that this may be a temporary.
 struct Product {
   Product(const MatrixFeatures& features, const Shape& shape, Precision of_values,
           const DeviceModel& model);
 
-  const MatrixFeatures& f;
+  MatrixFeatures f;
   std::int64_t n;
   Layout layout;  // of B and C
   Precision precision;
-  const DeviceModel& device;
+  DeviceModel device;
   double columns;      // n
   double value_bytes;  // of A and B
   double row_bytes;    // of a row of B

@@ -18,6 +18,29 @@ std::vector<Candidate> candidates_of(const Product& product) {
   return out;
 }
 
+MatrixFeatures features_of_sizes(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
+  MatrixFeatures sizes;
+  sizes.rows = static_cast<double>(rows);
+  sizes.cols = static_cast<double>(cols);
+  sizes.nnz = static_cast<double>(nnz);
+  sizes.mean_row = sizes.max_row = sizes.nnz / std::max(sizes.rows, 1.0);
+  sizes.gathered_8 = sizes.gathered_16 = sizes.gathered_32 = 1;
+  sizes.stored_8 = sizes.stored_16 = sizes.stored_32 = 2;  // half of each tile
+  sizes.most_of_four = 4;
+  return sizes;
+}
+
+std::vector<Candidate> candidates_by_sizes(const Product& of_sizes) {
+  std::vector<Candidate> out;
+  for (const auto& one : estimators()) {
+    if (one->any_rows_from == 0 || of_sizes.n < one->any_rows_from || !one->on_device) continue;
+    if (one->standing_for(of_sizes) != Standing::full) continue;
+    if (const auto estimate = one->estimate(of_sizes))
+      out.push_back({one->spec, *estimate, Standing::full, true});
+  }
+  return out;
+}
+
 double cost_us(double us, double prepare_ms, std::int64_t calls) {
   return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
 }

@@ -21,6 +21,14 @@ struct Candidate {
 // Every estimator that has an estimate, without those that are left out.
 std::vector<Candidate> candidates_of(const Product& product);
 
+// What is known of A without a look at it. It is taken to be as most matrices are for a kernel that
+// gathers a row of B for every nonzero, and as the worst are for one that gains by their structure:
+// rows of equal length that share no column.
+MatrixFeatures features_of_sizes(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
+// Those that may be chosen by such features (Estimator::any_rows_from), prepared from an A on the
+// device.
+std::vector<Candidate> candidates_by_sizes(const Product& of_sizes);
+
 // The time by which candidates are ranked. `calls` > 0 counts preparation, spread over so many
 // calls.
 double cost_us(double us, double prepare_ms, std::int64_t calls);

@@ -13,18 +13,35 @@ namespace {
 constexpr double kShareOfTrials = 0.3;
 // How often preparation on the host has to pay (docs/decisions/selection-trials.md).
 constexpr double kTimesOnHost = 2;
-// What each preparation takes at least: memory, and waiting for the device.
-constexpr double kStepUs = 100;
+// What a preparation takes beyond its estimate: of 0 to 100 both halves of 24 recorded matrices
+// lose least with it (docs/decisions/selection-trials.md).
+constexpr double kStepUs = 5;
 
 }  // namespace
 
 Settling::Settling(std::vector<Candidate> candidates, std::size_t current)
-    : candidates_(std::move(candidates)), current_(current) {
-  const double there_ms = candidates_[current].estimate.prepare_ms;
-  for (const Candidate& one : candidates_) {
-    const double extra_ms = one.on_device ? std::max(0.0, one.estimate.prepare_ms - there_ms)
-                                          : kTimesOnHost * one.estimate.prepare_ms;
-    states_.push_back({one.estimate.us, extra_ms * 1e3 + kStepUs});
+    : there_ms_(candidates[current].estimate.prepare_ms),
+      candidates_(std::move(candidates)),
+      current_(current) {
+  for (const Candidate& one : candidates_) states_.push_back(state_of(one));
+}
+
+Settling::State Settling::state_of(const Candidate& candidate) const {
+  const double prepare_ms = candidate.estimate.prepare_ms;
+  const double extra_ms =
+      candidate.on_device ? std::max(0.0, prepare_ms - there_ms_) : kTimesOnHost * prepare_ms;
+  return {candidate.estimate.us, extra_ms * 1e3 + kStepUs};
+}
+
+void Settling::estimate_anew(std::vector<Candidate> candidates) {
+  const std::vector<Candidate> before = std::exchange(candidates_, std::move(candidates));
+  const std::vector<State> known = std::exchange(states_, {});
+  const std::string_view launched = before[current_].spec;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    states_.push_back(state_of(candidates_[i]));
+    if (candidates_[i].spec == launched) current_ = i;
+    const auto same = std::ranges::find(before, candidates_[i].spec, &Candidate::spec);
+    if (same != before.end()) states_.back().failed = known[same - before.begin()].failed;
   }
 }
 
@@ -75,12 +92,16 @@ std::optional<Settling::Step> Settling::worth_measuring(double launches) const {
   return std::nullopt;
 }
 
-std::optional<Settling::Step> Settling::next(std::int64_t launches) {
-  products_us_ += static_cast<double>(launches - launches_) * states_[current_].us;
+std::optional<Settling::Step> Settling::next_build(std::int64_t launches) {
+  products_us_ = products_us(launches);
   launches_ = launches;
-  const auto ahead = static_cast<double>(launches);
-  if (const auto build = worth_building(ahead)) return Step{*build, false};
-  return worth_measuring(ahead);
+  const auto build = worth_building(static_cast<double>(launches));
+  return build ? std::optional(Step{*build, false}) : std::nullopt;
+}
+
+std::optional<Settling::Step> Settling::next(std::int64_t launches) {
+  if (const auto build = next_build(launches)) return build;
+  return worth_measuring(static_cast<double>(launches));
 }
 
 bool Settling::took(const Step& step, double spent_us, std::optional<double> us) {

@@ -5,11 +5,13 @@
 // prepared, so that what is spent stays in proportion to what products have taken (ski rental).
 //
 //     launches    1   2   4   8   16   32   64   128   256
-//     kernel      csr_merge ───┬──────────┬──────────────────
-//                              │ built: its estimate pays for its preparation
-//                                         │ measured beside others that are close to it
+//     kernel      csr_merge ───┬──────┬──────┬───────────────
+//                              │ built: its estimate by the sizes of A pays for its preparation
+//                                     │ A is looked at: estimates by its features
+//                                            │ measured beside others that are close to it
 //
-// Estimates decide first; later, trials that stay within a share of the products' time. Estimates
+// Estimates decide first, by the sizes of A, then by its features; later, trials that stay within a
+// share of the products' time. Estimates
 // of preparation are multiplied by how much longer than estimated it has taken so far, and what the
 // host prepares, which others may hold up, has to pay twice.
 
@@ -35,15 +37,24 @@ class Settling {
   // launched, and A is on the device for it.
   Settling(std::vector<Candidate> candidates, std::size_t current);
 
+  // Better estimates of all candidates, by rank. What is launched stays, and has to be among them.
+  void estimate_anew(std::vector<Candidate> candidates);
+
   // What to do after so many launches, until nothing is left to do; each step is answered by took()
   // or failed().
   std::optional<Step> next(std::int64_t launches);
+  // The same without trials.
+  std::optional<Step> next_build(std::int64_t launches);
   // A step has taken `spent_us` with all preparation. `us`: the time of a launch, where it was
   // measured. Whether the candidate is the current one from now on.
   bool took(const Step& step, double spent_us, std::optional<double> us);
   void failed(const Step& step, double spent_us);
 
   std::size_t current() const { return current_; }
+  // What so many launches have taken, by the estimates or, where there is one, the measurement.
+  double products_us(std::int64_t launches) const {
+    return products_us_ + static_cast<double>(launches - launches_) * states_[current_].us;
+  }
   const Candidate& candidate(std::size_t i) const { return candidates_[i]; }
   // No number of launches leads to another step.
   bool settled() const;
@@ -61,7 +72,9 @@ class Settling {
   bool may_try(std::size_t candidate) const;
   double preparation_us(const State& state) const;
   void count(const Step& step, double spent_us);
+  State state_of(const Candidate& candidate) const;
 
+  double there_ms_;  // of preparation by estimate: the copy of A that is there
   std::vector<Candidate> candidates_;
   std::vector<State> states_;
   std::size_t current_;

@@ -154,6 +154,13 @@ class KnownOrders : public RowOrders {
   Permutation natural_;
 };
 
+// Enough for all that pays at any number of launches, on a host that is slow.
+constexpr int kMany = 1 << 20;
+
+void launch(Plan& plan, int times) {
+  for (int i = 0; i < times; ++i) plan.launch({}, {}, {});
+}
+
 class AutoKernel : public test::CacheTest {
  protected:
   static void SetUpTestSuite() {
@@ -297,14 +304,27 @@ TEST_F(AutoKernel, MeasuresClosePredictionsByDefault) {
   EXPECT_FALSE(measured("calls=100")) << "no trial pays";
 }
 
-TEST_F(AutoKernel, CallsThatTakeLessTimeThanChoosingRunWhatNeedsNoPreparation) {
+TEST_F(AutoKernel, FewCallsRunWhatTheSizesOfATellWithoutALookAtIt) {
   const auto chosen = [&](const std::string& options) {
-    const auto plan = prepare(options)->bind({.n = 128}, stages_);
+    const auto plan = prepare(options)->bind({.n = 8}, stages_);
     return std::pair{pick(*plan).kernel, plan->report().metrics.contains("feature_rows")};
   };
   EXPECT_EQ(chosen("calls=1"), std::pair(std::string("csr_merge"), false));
+  EXPECT_EQ(chosen("calls=30"), std::pair(std::string("jagged_slices"), false));
   EXPECT_TRUE(chosen("calls=1&tune=2").second) << "it is told to measure";
-  EXPECT_TRUE(chosen("calls=1000").second);
+  EXPECT_TRUE(chosen("calls=100000").second);
+}
+
+TEST_F(AutoKernel, WhatTheSizesOfATellIsPreparedBeforeALookAtIt) {
+  const auto prepared = prepare("");
+  const auto plan = prepared->bind({.n = 8}, stages_);
+  launch(*plan, 8);
+  EXPECT_EQ(pick(*plan).kernel, "csr_merge");
+  launch(*plan, 9);
+  EXPECT_EQ(pick(*plan).kernel, "jagged_slices");
+  EXPECT_FALSE(plan->report().metrics.contains("feature_rows"));
+  launch(*plan, kMany);
+  EXPECT_TRUE(plan->report().metrics.contains("feature_rows"));
 }
 
 TEST_F(AutoKernel, WhereTheBestTakesFarLongerThanPredictedMoreAreMeasured) {
@@ -359,13 +379,6 @@ TEST_F(AutoKernel, TheChoiceForAWidthDoesNotDependOnTheWidthsBefore) {
               pick(*alone->bind({.n = n}, stages_)).kernel)
         << n;
   }
-}
-
-// Enough for all that pays at any number of launches, on a host that is slow.
-constexpr int kMany = 1 << 20;
-
-void launch(Plan& plan, int times) {
-  for (int i = 0; i < times; ++i) plan.launch({}, {}, {});
 }
 
 TEST_F(AutoKernel, WithoutCallsAndTuneItStartsWithPlainCsrAndPreparesNothingElse) {

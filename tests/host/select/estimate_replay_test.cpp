@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "../../selection/recorded.hpp"
@@ -110,6 +111,76 @@ TEST(Selection, TakesWhatIsPreparedSoonerForFewCalls) {
     many.push_back(total(kMany));
   }
   EXPECT_LT(1.4 * mean(few), mean(many));
+}
+
+MatrixFeatures sizes_of(const Case& one) {
+  return features_of_sizes(static_cast<std::int64_t>(one.features.rows),
+                           static_cast<std::int64_t>(one.features.cols),
+                           static_cast<std::int64_t>(one.features.nnz));
+}
+
+TEST(Selection, AProductKeepsWhatItIsMadeFrom) {
+  static_assert(!std::is_reference_v<decltype(Product::f)>);
+  static_assert(!std::is_reference_v<decltype(Product::device)>);
+  const Product product(features_of_sizes(10, 20, 30), Shape{.n = 8}, Precision::fp16,
+                        DeviceModel{.sm_count = 7});
+  EXPECT_EQ(product.f.nnz, 30);
+  EXPECT_EQ(product.device.sm_count, 7);
+}
+
+// Over the least total of few calls with what is prepared on the device, beyond the copy of A.
+TEST(Selection, TheSizesOfAAloneTellWhatFewCallsTakeLeast) {
+  constexpr double kMostOfMean = 1.12, kMostOfOneCase = 5;
+  const auto total = [](double us, double ms, double there_ms, double calls) {
+    return 1e3 * std::max(0.0, ms - there_ms) + calls * us;
+  };
+  for (const double calls : {1, 10, 30}) {
+    std::vector<double> losses;
+    for (const Case& one : cases()) {
+      if (!one.times.contains("csr_merge")) continue;
+      const auto of = [&](std::string_view kernel) {
+        const recorded::Time& time = one.times.at(std::string(kernel));
+        return total(time.us, time.prepare_ms, one.times.at("csr_merge").prepare_ms, calls);
+      };
+      auto all = candidates_by_sizes(Product(sizes_of(one), one.shape, one.precision, one.device));
+      std::erase_if(all, [&](const auto& c) { return !one.times.contains(std::string(c.spec)); });
+      const double there_ms =
+          std::ranges::find(all, "csr_merge", &Candidate::spec)->estimate.prepare_ms;
+      const auto best = std::ranges::min_element(all, {}, [&](const Candidate& c) {
+        return total(c.estimate.us, c.estimate.prepare_ms, there_ms, calls);
+      });
+      double least = of("csr_merge");
+      for (const auto& any : estimators())
+        if (any->on_device && one.times.contains(any->spec)) least = std::min(least, of(any->spec));
+      losses.push_back(of(best->spec) / least);
+      EXPECT_LT(losses.back(), kMostOfOneCase)
+          << best->spec << " of " << one.matrix << ", N = " << one.shape.n << ", " << calls;
+    }
+    EXPECT_LT(mean(losses), kMostOfMean) << calls << " calls, " << losses.size() << " cases";
+  }
+}
+
+// How much longer a kernel takes, in any recorded case, than the sizes of A tell.
+double most_beyond_sizes(const Estimator& estimator) {
+  double most = 0;
+  for (const Case& one : cases()) {
+    if (!one.times.contains(estimator.spec) || one.shape.n < estimator.any_rows_from) continue;
+    const Product product(sizes_of(one), one.shape, one.precision, one.device);
+    if (const auto estimate = estimator.estimate(product))
+      most = std::max(most, us_of(one, estimator.spec) / estimate->us);
+  }
+  return most;
+}
+
+TEST(Selection, WhatIsChosenBySizesHardlyTakesLongerWhereRowsDifferInLength) {
+  constexpr double kMost = 3, kOfOthers = 50;
+  for (const auto& estimator : estimators()) {
+    if (estimator->any_rows_from > 0) {
+      EXPECT_LT(most_beyond_sizes(*estimator), kMost) << estimator->spec;
+    } else if (estimator->spec == "cusparse_csr_alg3") {
+      EXPECT_GT(most_beyond_sizes(*estimator), kOfOthers) << "so the limit means something";
+    }
+  }
 }
 
 TEST(Selection, HasAnEstimateForEveryNAndPrecisionAlsoOfTheProductToBeginWith) {

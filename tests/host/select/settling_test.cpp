@@ -60,8 +60,8 @@ TEST(Settling, TheCopyOfAThatIsThereIsNotPaidTwice) {
   std::vector<Candidate> all = beside_start({{5, 1}});
   all[0].estimate.prepare_ms = 0.9;
   Settling settling(all, 0);
-  EXPECT_FALSE(settling.next(32));
-  EXPECT_TRUE(settling.next(64));
+  EXPECT_FALSE(settling.next(16));
+  EXPECT_TRUE(settling.next(32));
 }
 
 TEST(Settling, WhatTheHostPreparesHasToPayTwiceAndWithItsOwnCopyOfA) {
@@ -95,6 +95,25 @@ TEST(Settling, OneThatIsNotExpectedToGainIsNotTakenUnmeasured) {
   for (const auto& [launches, taken] : steps_of(settling))
     for (const auto& step : taken) EXPECT_TRUE(step.measure) << launches;
   EXPECT_EQ(settling.current(), 1U) << "its trial was faster";
+}
+
+TEST(Settling, BetterEstimatesKeepWhatIsLaunchedAndWhatHasFailed) {
+  Settling settling(beside_start({{5, 0.1}}), 0);
+  const auto built = settling.next_build(64);
+  ASSERT_TRUE(built);
+  settling.took(*built, 100, {});
+  std::vector<Candidate> all = beside_start({{4, 0.1}});
+  all[1].spec = "fails";
+  all.push_back({"other", {5, 0.1}, Standing::full, true});
+  settling.estimate_anew(all);
+  EXPECT_EQ(settling.candidate(settling.current()).spec, "other");
+  EXPECT_EQ(settling.products_us(64), 640);
+  const auto better = settling.next_build(128);
+  ASSERT_TRUE(better);
+  EXPECT_EQ(settling.candidate(better->candidate).spec, "fails");
+  settling.failed(*better, 100);
+  settling.estimate_anew(all);
+  EXPECT_FALSE(settling.next_build(1 << 20));
 }
 
 TEST(Settling, CloseOnesAreMeasuredOnceProductsHaveTakenFarLonger) {
