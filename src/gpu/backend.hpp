@@ -56,8 +56,6 @@ void cuda_write(std::span<const Piece> pieces, Device& device, double after_us =
 // Returns where it lies on the host when the stream is done, one behind the other, until the next
 // call in this thread.
 const unsigned char* cuda_read(std::span<const unsigned char* const> places, Device& device);
-// The same for the reader within a CUDA graph (Replay::reads_within) that is launched next.
-const unsigned char* cuda_read_within(std::span<const unsigned char* const> places);
 
 // Device::time_us. Calls `meanwhile` when all is enqueued: a GPU works on it at the same time,
 // where the device is not one that passes its calls on.
@@ -72,21 +70,15 @@ class Replay {
   // microseconds. `meanwhile` is called while they run.
   virtual double first(
       int launches, const std::function<void()>& meanwhile = [] {}) = 0;
-  // The same, but where launch number `launches` begins before its predecessor has ended, a read
-  // of C and that launch follow: a launch can find out whether one has begun behind it.
-  virtual double first_watched(int launches, const std::function<void()>& meanwhile) = 0;
-  // Whether first_watched(launches) reads what cuda_read_within was told.
-  virtual bool reads_within(int launches) const = 0;
-  // Makes the graph that the next call of first_watched(launches) launches. May be called while
-  // another runs.
+  // Makes the graph that the next call of first(launches) launches. May be called while another
+  // runs.
   virtual void make_ready(int launches) = 0;
 };
 
 // Records `count` launches as a CUDA graph. Null where they do something that a capture forbids.
 //
 // GraphKind::in_order: null too where a launch does not depend on all of the one before, or
-// allocates memory. A launch cannot tell whether others follow it in the same graph, unless they
-// begin before it has ended.
+// allocates memory. A launch cannot tell whether others follow it in the same graph.
 enum class GraphKind { any, in_order };
 std::shared_ptr<Replay> cuda_record(const std::function<void()>& launch, int count, GraphKind kind,
                                     Device& device);

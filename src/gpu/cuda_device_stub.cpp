@@ -38,9 +38,6 @@ void cuda_write(std::span<const Piece>, Device&, double) {
 const unsigned char* cuda_read(std::span<const unsigned char* const>, Device&) {
   throw DeviceError("built without CUDA", false);
 }
-const unsigned char* cuda_read_within(std::span<const unsigned char* const>) {
-  throw DeviceError("built without CUDA", false);
-}
 
 double cuda_time_beside_us(const std::function<void()>&, int, const std::function<void()>&,
                            Device&) {

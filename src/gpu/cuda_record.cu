@@ -12,7 +12,6 @@
 #include "gpu/backend.hpp"
 #include "gpu/batch_timer.hpp"
 #include "gpu/cuda_check.hpp"
-#include "gpu/graph_reader.hpp"
 
 namespace spmmbench {
 namespace {
@@ -43,15 +42,12 @@ Nodes last_nodes(cudaStream_t stream) {
   return {nodes, nodes + count};
 }
 
-struct Edge {
-  cudaGraphNode_t from, to;
-  cudaGraphEdgeData data;
-
-  // `to` may begin before `from` has ended.
-  bool is_early() const { return data.type == cudaGraphDependencyTypeProgrammatic; }
+struct Edges {
+  Nodes from, to;
 };
 
-std::vector<Edge> edges_of(cudaGraph_t graph) {
+Edges edges_of(cudaGraph_t graph) {
+  Edges edges;
   std::size_t count = 0;
 #if CUDART_VERSION >= 13000
   constexpr auto kGet = cudaGraphGetEdges;
@@ -59,36 +55,11 @@ std::vector<Edge> edges_of(cudaGraph_t graph) {
   constexpr auto kGet = cudaGraphGetEdges_v2;
 #endif
   SPMMBENCH_CUDA(kGet(graph, nullptr, nullptr, nullptr, &count));
-  Nodes from(count), to(count);
+  edges.from.resize(count);
+  edges.to.resize(count);
   std::vector<cudaGraphEdgeData> data(count);
-  SPMMBENCH_CUDA(kGet(graph, from.data(), to.data(), data.data(), &count));
-  std::vector<Edge> edges;
-  for (std::size_t i = 0; i < count; ++i) edges.push_back({from[i], to[i], data[i]});
+  SPMMBENCH_CUDA(kGet(graph, edges.from.data(), edges.to.data(), data.data(), &count));
   return edges;
-}
-
-void add_edge(cudaGraph_t graph, const Edge& edge) {
-#if CUDART_VERSION >= 13000
-  constexpr auto kAdd = cudaGraphAddDependencies;
-#else
-  constexpr auto kAdd = cudaGraphAddDependencies_v2;
-#endif
-  SPMMBENCH_CUDA(kAdd(graph, &edge.from, &edge.to, &edge.data, 1));
-}
-
-void remove_edge(cudaGraph_t graph, const Edge& edge) {
-#if CUDART_VERSION >= 13000
-  constexpr auto kRemove = cudaGraphRemoveDependencies;
-#else
-  constexpr auto kRemove = cudaGraphRemoveDependencies_v2;
-#endif
-  SPMMBENCH_CUDA(kRemove(graph, &edge.from, &edge.to, &edge.data, 1));
-}
-
-cudaGraphNode_t in_copy(cudaGraphNode_t node, cudaGraph_t copy) {
-  cudaGraphNode_t found = nullptr;
-  SPMMBENCH_CUDA(cudaGraphNodeFindInClone(&found, node, copy));
-  return found;
 }
 
 // Nodes that allocate memory stay in their graph.
@@ -128,8 +99,10 @@ class Recording final : public Replay {
   // Finds out which nodes belong to which launch. False where a launch does not depend on all of
   // the one before, or has a node that cannot be left out.
   bool divide() {
-    std::unordered_map<cudaGraphNode_t, std::vector<Edge>> before;
-    for (const Edge& edge : edges_of(graph_.get())) before[edge.to].push_back(edge);
+    std::unordered_map<cudaGraphNode_t, Nodes> before;
+    const Edges edges = edges_of(graph_.get());
+    for (std::size_t i = 0; i < edges.from.size(); ++i)
+      before[edges.to[i]].push_back(edges.from[i]);
     std::unordered_map<cudaGraphNode_t, std::size_t> launch_of;
     for (const Nodes& ends : ends_) {
       Nodes& mine = launches_.emplace_back();
@@ -139,26 +112,22 @@ class Recording final : public Replay {
         if (!launch_of.emplace(node, launches_.size() - 1).second) continue;
         if (!can_be_left_out(node)) return false;
         mine.push_back(node);
-        for (const Edge& edge : before[node]) next.push_back(edge.from);
+        next.insert(next.end(), before[node].begin(), before[node].end());
       }
     }
     std::size_t nodes = 0;
     SPMMBENCH_CUDA(cudaGraphGetNodes(graph_.get(), nullptr, &nodes));
     if (nodes != launch_of.size()) return false;  // some belong to no launch that is complete
-    entries_.resize(launches_.size());
-    for (std::size_t i = 1; i < launches_.size(); ++i) {
+    for (std::size_t i = 1; i < launches_.size(); ++i)
       for (const cudaGraphNode_t node : launches_[i]) {
-        const std::vector<Edge>& these = before[node];
+        const Nodes& these = before[node];
         const auto waits_for = [&](cudaGraphNode_t end) {
-          return std::ranges::find(these, end, &Edge::from) != these.end();
+          return std::ranges::find(these, end) != these.end();
         };
-        if (std::ranges::any_of(these, [&](const Edge& e) { return launch_of[e.from] == i; }))
-          continue;
-        if (!std::ranges::all_of(ends_[i - 1], waits_for)) return false;
-        entries_[i].insert(entries_[i].end(), these.begin(), these.end());
+        const bool first =
+            std::ranges::none_of(these, [&](cudaGraphNode_t b) { return launch_of[b] == i; });
+        if (first && !std::ranges::all_of(ends_[i - 1], waits_for)) return false;
       }
-      if (begins_early(i) && ends_[i - 1].size() != 1) return false;
-    }
     return true;
   }
 
@@ -167,31 +136,9 @@ class Recording final : public Replay {
   void enqueue() { SPMMBENCH_CUDA(cudaGraphLaunch(whole_.get(), stream())); }
 
   double first(int launches, const std::function<void()>& meanwhile) override {
-    return launch_part({launches, false}, meanwhile);
-  }
-  double first_watched(int launches, const std::function<void()>& meanwhile) override {
-    return launch_part({launches, reads_within(launches)}, meanwhile);
-  }
-  bool reads_within(int launches) const override {
-    return !is_whole(launches) && begins_early(launches);
-  }
-  void make_ready(int launches) override { make_part({launches, reads_within(launches)}); }
-
- private:
-  struct Extent {
-    int launches = 0;
-    bool read = false;  // and then a reader and one launch more
-    bool operator==(const Extent&) const = default;
-  };
-  struct Part {
-    Extent extent;
-    Executable graph;
-  };
-
-  double launch_part(Extent extent, const std::function<void()>& meanwhile) {
     cudaGraphExec_t graph = whole_.get();
-    if (!is_whole(extent.launches)) {
-      make_part(extent);
+    if (!is_whole(launches)) {
+      make_ready(launches);
       before_ = std::exchange(running_, std::move(ready_.graph));
       graph = running_.get();
     }
@@ -203,37 +150,28 @@ class Recording final : public Replay {
                                device_);
   }
 
-  void make_part(Extent extent) {
-    if (is_whole(extent.launches) || (ready_.graph && ready_.extent == extent)) return;
-    const auto count = static_cast<std::size_t>(extent.launches);
+  void make_ready(int launches) override {
+    if (is_whole(launches) || (ready_.graph && ready_.launches == launches)) return;
+    const auto count = static_cast<std::size_t>(launches);
     cudaGraph_t copy = nullptr;
     SPMMBENCH_CUDA(cudaGraphClone(&copy, graph_.get()));
     const Recorded part(copy);
-    for (std::size_t i = count + (extent.read ? 1 : 0); i < launches_.size(); ++i)
-      for (const cudaGraphNode_t node : launches_[i])
-        SPMMBENCH_CUDA(cudaGraphDestroyNode(in_copy(node, copy)));
-    if (extent.read) read_before(count, copy);
-    ready_ = {extent, instantiate(copy)};
+    for (std::size_t i = count; i < launches_.size(); ++i)
+      for (cudaGraphNode_t node : launches_[i]) {
+        SPMMBENCH_CUDA(cudaGraphNodeFindInClone(&node, node, copy));
+        SPMMBENCH_CUDA(cudaGraphDestroyNode(node));
+      }
+    ready_ = {launches, instantiate(copy)};
     if (!ready_.graph) throw DeviceError("a part of a CUDA graph cannot be made", false);
   }
 
-  // Puts a reader between that launch and its predecessor. It begins and waits as the launch does.
-  void read_before(std::size_t launch, cudaGraph_t copy) const {
-    const cudaGraphNode_t reader = add_reader(copy);
-    Edge to_reader = *std::ranges::find_if(entries_[launch], &Edge::is_early);
-    for (const Edge& entry : entries_[launch]) {
-      const Edge copied = {in_copy(entry.from, copy), in_copy(entry.to, copy), entry.data};
-      remove_edge(copy, copied);
-      add_edge(copy, {reader, copied.to, copied.data});
-      to_reader.from = copied.from;
-    }
-    to_reader.to = reader;
-    add_edge(copy, to_reader);
-  }
+ private:
+  // The first launches.
+  struct Part {
+    int launches = 0;
+    Executable graph;
+  };
 
-  bool begins_early(std::size_t launch) const {
-    return std::ranges::any_of(entries_[launch], &Edge::is_early);
-  }
   cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
   bool is_whole(int launches) const { return static_cast<std::size_t>(launches) == ends_.size(); }
 
@@ -247,9 +185,8 @@ class Recording final : public Replay {
   Recorded graph_;
   Executable whole_, running_, before_;
   Part ready_;
-  std::vector<Nodes> ends_;                 // on which depends what follows a launch
-  std::vector<Nodes> launches_;             // the nodes of each
-  std::vector<std::vector<Edge>> entries_;  // to each from the one before
+  std::vector<Nodes> ends_;      // on which depends what follows a launch
+  std::vector<Nodes> launches_;  // the nodes of each
 };
 
 }  // namespace
@@ -258,7 +195,6 @@ std::shared_ptr<Replay> cuda_record(const std::function<void()>& launch, int cou
                                     Device& device) {
   std::shared_ptr<Recording> recording = Recording::make(launch, count, device);
   if (!recording || (kind == GraphKind::in_order && !recording->divide())) return nullptr;
-  recording->upload();  // so that a first launch takes no longer than others
   return recording;
 }
 

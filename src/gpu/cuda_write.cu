@@ -13,7 +13,6 @@
 
 #include "gpu/backend.hpp"
 #include "gpu/cuda_check.hpp"
-#include "gpu/graph_reader.hpp"
 
 namespace spmmbench {
 namespace {
@@ -62,33 +61,12 @@ __global__ void __launch_bounds__(kPieceBytes)
   to[blockIdx.x * kPieceBytes + threadIdx.x] = places.at[blockIdx.x][threadIdx.x];
 }
 
-// Of the reader in a CUDA graph: where it reads, and what it found.
-struct ReadWithin {
-  Places places;
-  std::array<unsigned char, kPieces * kPieceBytes> found{};
-};
-
-// One block for each place.
-__global__ void __launch_bounds__(kPieceBytes) read_within_kernel(ReadWithin* reader) {
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-  cudaGridDependencySynchronize();
-#endif
-  const unsigned char* const from = reader->places.at[blockIdx.x];
-  if (from != nullptr) reader->found[blockIdx.x * kPieceBytes + threadIdx.x] = from[threadIdx.x];
-}
-
 // Memory of the host to which a kernel writes.
 std::shared_ptr<unsigned char> host_memory(std::size_t bytes) {
   void* made = nullptr;
   SPMMBENCH_CUDA(cudaHostAlloc(&made, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
   return {static_cast<unsigned char*>(made),
           [](unsigned char* memory) { SPMMBENCH_CUDA_NOEXCEPT(cudaFreeHost(memory)); }};
-}
-
-ReadWithin& read_within() {
-  thread_local const std::shared_ptr<unsigned char> memory = host_memory(sizeof(ReadWithin));
-  return *reinterpret_cast<ReadWithin*>(memory.get());
 }
 
 }  // namespace
@@ -121,26 +99,6 @@ const unsigned char* cuda_read(std::span<const unsigned char* const> places, Dev
                                                                             scratch.get());
   SPMMBENCH_CUDA_LAUNCHED();
   return scratch.get();
-}
-
-const unsigned char* cuda_read_within(std::span<const unsigned char* const> places) {
-  ReadWithin& reader = read_within();
-  reader.places = {};
-  std::ranges::copy(places, reader.places.at.begin());
-  return reader.found.data();
-}
-
-cudaGraphNode_t add_reader(cudaGraph_t graph) {
-  ReadWithin* reader = &read_within();
-  void* values[] = {&reader};
-  cudaKernelNodeParams parameters{};
-  parameters.func = reinterpret_cast<void*>(read_within_kernel);
-  parameters.gridDim = dim3(kPieces);
-  parameters.blockDim = dim3(kPieceBytes);
-  parameters.kernelParams = values;
-  cudaGraphNode_t node = nullptr;
-  SPMMBENCH_CUDA(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &parameters));
-  return node;
 }
 
 }  // namespace spmmbench

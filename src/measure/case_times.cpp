@@ -210,10 +210,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     if (cut_short == 0) choose_first(batch);
     restart();
     checks.before(cut_short);
-    const bool reads_within = batch.reads_within(cut_short);
-    if (reads_within) checks.read_within();
-    batch.first_watched(std::exchange(cut_short, 0), [&] {
-      if (!reads_within) read_soon();
+    batch.first(std::exchange(cut_short, 0), [&] {
+      read_soon();
       meanwhile();
     });
     look();
@@ -224,10 +222,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     checks.write_changes(us);
     if (info.ignores_stream) device.synchronize();
   };
-  int late_count = 0;  // launches of the next late batch, once it has been made ready
   const auto launch_late_batch = [&](int most) {
-    const auto length = [&] { return checks.length_up_to(std::min(most, kMostLateLaunches)); };
-    const int count = late_count > 0 ? std::exchange(late_count, 0) : length();
+    const int count = checks.length_up_to(std::min(most, kMostLateLaunches));
     // Where B is constant, C is overwritten there: a pause would tell a kernel so.
     const double us = info.inspects_b ? 0 : std::max(kLateUs, sampler.sample_us / most);
     restart();
@@ -237,11 +233,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
       if (at == count - 1) write_late(us);
       launch(at);
     };
-    launch_batch(device, launch_late, count, sampler, [&] {
-      read_soon();
-      late_count = length();
-      checks.make_ready(late_count, false);
-    });
+    launch_batch(device, launch_late, count, sampler);
     look(kLate);
     stalls.end(2 * count);  // recorded and replayed
   };
@@ -251,10 +243,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     stalls.begin();
     write_late(kLateUs);
     launch(0);
-    if (on_gpu) {
-      read_soon();
-      checks.make_ready(1, false);
-    }
+    if (on_gpu) read_soon();
     look(kLate);
     stalls.end(1);
   };
@@ -273,16 +262,6 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             if (!on_gpu) return;
             device.unreserve_cache();
             device.flush_cache();
-          },
-      // Some of its first launches do as well, and one of them is looked at.
-      .warm_up =
-          [&](const Batch& batch) {
-            if (!on_gpu || is_whole || batch.launches == 1) {
-              batch.first(batch.launches);
-            } else {
-              launch_first(batch, [&] { checks.make_ready(batch.launches); });
-              ++checked;
-            }
           },
       .before =
           [&](int launches) {

@@ -24,7 +24,6 @@ constexpr int kWatchedRows = 4;        // for each batch: short ones, and as man
 constexpr std::int64_t kColumns = 16;  // of each, where the row is short
 // Products of all of them: some 50 us on a processor, which computes their B anew.
 constexpr std::int64_t kProducts = 4'096;
-constexpr std::int64_t kMostSpared = 8;  // of so many picks of a long row at least one counts
 // Elements that are nearer to the product with the B of an earlier batch: of a right kernel at most
 // every second one, and that only where its rounding errors exceed what a product changes. For 64
 // of these 7/8 have a probability of 3e-10.
@@ -84,16 +83,15 @@ std::int64_t SpotChecks::short_row() {
 
 // The row of a random nonzero: a launch that leaves out a share of the products is met with that
 // probability, whatever rows they belong to. A row beyond kProducts is picked less often by as much
-// as it is longer, so that no more is computed on the average, but not less than kMostSpared times
-// less often. -1 for none.
+// as it is longer, so that no more is computed on the average. -1 for none.
 std::int64_t SpotChecks::row_by_work() {
   if (a_.nnz() == 0) return -1;
   const std::int64_t entry = std::uniform_int_distribution<std::int64_t>(0, a_.nnz() - 1)(random_);
   const std::int64_t row =
       std::upper_bound(a_.row_ptr.begin(), a_.row_ptr.end(), entry) - a_.row_ptr.begin() - 1;
-  const std::int64_t spared = std::min(a_.row_length(row), kMostSpared * kProducts);
-  const bool picked = spared <= kProducts ||
-                      std::uniform_int_distribution<std::int64_t>(1, spared)(random_) <= kProducts;
+  const std::int64_t k = a_.row_length(row);
+  const bool picked =
+      k <= kProducts || std::uniform_int_distribution<std::int64_t>(1, k)(random_) <= kProducts;
   return picked ? row : -1;
 }
 
@@ -320,16 +318,12 @@ const void* SpotChecks::place_in_c(const Watched& watched) const {
   return static_cast<const unsigned char*>(c.data) + first * bytes_of(c.type);
 }
 
-std::vector<const unsigned char*> SpotChecks::places_in_c() const {
+void SpotChecks::read_soon() {
   std::vector<const unsigned char*> places;
   for (const Watched& watched : batch_.watched)
     places.push_back(static_cast<const unsigned char*>(place_in_c(watched)));
-  return places;
+  read_ = cuda_read(places, device_);
 }
-
-void SpotChecks::read_soon() { read_ = cuda_read(places_in_c(), device_); }
-
-void SpotChecks::read_within() { read_ = cuda_read_within(places_in_c()); }
 
 std::vector<double> SpotChecks::read_c() {
   const ElementType type = operands_.c.type;

@@ -76,8 +76,6 @@ class SpotChecks {
   void write_changes(double after_us = 0);
   // Enqueues reading what `after` needs of C, on a GPU: no work of another stream comes between.
   void read_soon();
-  // The same of the CUDA graph that is launched next, which reads in its course.
-  void read_within();
   // That batch. Throws WrongLaunch, which calls its last launch `what`.
   void after(const char* what = "a timed launch");
   void restore();  // B as it was made
@@ -140,7 +138,6 @@ class SpotChecks {
   // The elements of C of all that is watched, one after the other.
   std::vector<double> read_c();
   const void* place_in_c(const Watched& watched) const;
-  std::vector<const unsigned char*> places_in_c() const;  // of all that is watched
   std::int64_t place_of(const DenseView& b, std::int64_t k, std::int64_t j) const;
 
   const CsrMatrix& a_;

@@ -27,23 +27,18 @@ double time_us(
 }
 
 // A batch that can be launched many times. On a GPU it is a CUDA graph, so that kernels shorter
-// than the host's overhead can be timed. Where it cannot be, it is one launch: among several that
-// the host enqueues, one would know that others follow, and could leave its work to them.
+// than the host's overhead can be timed.
 Batch record(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options) {
-  const bool on_gpu = device.info().kind == DeviceKind::cuda;
-  if (!options.by_host_clock && on_gpu) {
+  if (!options.by_host_clock && device.info().kind == DeviceKind::cuda) {
     const auto next = [&launch, at = std::make_shared<int>(0)] { launch((*at)++); };
     if (const auto replay = cuda_record(next, count, GraphKind::in_order, device))
       return {count,
-              [replay](int launches, const Batch::Meanwhile& meanwhile, bool watched) {
-                return watched ? replay->first_watched(launches, meanwhile)
-                               : replay->first(launches, meanwhile);
+              [replay](int launches, const Batch::Meanwhile& meanwhile) {
+                return replay->first(launches, meanwhile);
               },
-              [replay](int launches) { replay->make_ready(launches); },
-              [replay](int launches) { return replay->reads_within(launches); }};
+              [replay](int launches) { replay->make_ready(launches); }};
   }
-  return {on_gpu ? 1 : count,
-          [&device, &launch, options](int launches, const Batch::Meanwhile& meanwhile, bool) {
+  return {count, [&device, &launch, options](int launches, const Batch::Meanwhile& meanwhile) {
             return time_us(device, launch, launches, options, meanwhile);
           }};
 }
@@ -69,13 +64,12 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
     each_us = us / count;
     i += count;
   }
-  int most = batch_for(each_us, options);
+  int batch = batch_for(each_us, options);
   for (;;) {
-    const Batch recorded = record(device, launch, most, options);
-    const int batch = recorded.launches;
+    const Batch recorded = record(device, launch, batch, options);
     const auto meanwhile = [&] { around.meanwhile(recorded); };
     around.begin();
-    around.warm_up(recorded);
+    recorded.first(batch);
     std::vector<double> samples;
     const double start = clock();
     while (!limits.enough(samples, clock() - start)) {
@@ -86,16 +80,15 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
     around.end(recorded);
     Timing timing = summarise(std::move(samples), batch);
     // Where the host was held up, the launches of the small batch looked longer than they are.
-    if (timing.median_us * batch >= options.sample_us / 2 || batch == options.max_batch ||
-        batch < most)
+    if (timing.median_us * batch >= options.sample_us / 2 || batch == options.max_batch)
       return timing;
-    most = batch_for(timing.median_us, options);
+    batch = batch_for(timing.median_us, options);
   }
 }
 
 Timing sample_cold(Device& device, const LaunchAt& launch, const SampleLimits& limits,
                    const SamplerOptions& options, const AroundSample& around, const Clock& clock) {
-  const Batch single = {1, [&](int, const Batch::Meanwhile& meanwhile, bool) {
+  const Batch single = {1, [&](int, const Batch::Meanwhile& meanwhile) {
                           return time_us(device, launch, 1, options, meanwhile);
                         }};
   const auto meanwhile = [&] { around.meanwhile(single); };
@@ -112,9 +105,9 @@ Timing sample_cold(Device& device, const LaunchAt& launch, const SampleLimits& l
   return summarise(std::move(samples), 1);
 }
 
-void launch_batch(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options,
-                  const Batch::Meanwhile& meanwhile) {
-  record(device, launch, count, options).first(count, meanwhile);
+void launch_batch(Device& device, const LaunchAt& launch, int count,
+                  const SamplerOptions& options) {
+  record(device, launch, count, options).first(count);
 }
 
 }  // namespace spmmbench

@@ -29,32 +29,22 @@ struct Batch {
   using Meanwhile = std::function<void()>;
 
   int launches;
-  std::function<double(int launches, const Meanwhile&, bool watched)> launch_first;
-  // What first_watched(n) needs. May be called while others run.
+  std::function<double(int launches, const Meanwhile&)> launch_first;
+  // What first(n) needs. May be called while others run.
   std::function<void(int launches)> make_ready = [](int) {};
-  // Whether first_watched(n) reads C itself (Replay::reads_within).
-  std::function<bool(int launches)> reads_within = [](int) { return false; };
 
-  // Launches the first n of it once more, in the same way. `meanwhile` is called once they are
-  // enqueued; not where the host launches or times them.
+  // Launches the first n of it once more, in the same way: a launch cannot tell whether it is the
+  // last. `meanwhile` is called once they are enqueued; not where the host launches or times them.
   double first(
       int n, const Meanwhile& meanwhile = [] {}) const {
-    return launch_first(n, meanwhile, false);
-  }
-  // The same, so that a launch cannot tell whether it is the last: where it could, one more follows
-  // when C has been read.
-  double first_watched(int n, const Meanwhile& meanwhile) const {
-    return launch_first(n, meanwhile, true);
+    return launch_first(n, meanwhile);
   }
 };
 
 // What happens around each sample, outside of its time. All may throw. `meanwhile` is called as
 // that of Batch::first.
 struct AroundSample {
-  std::function<void()> begin = [] {};  // hot: before the launches that warm up for the samples
-  std::function<void(const Batch&)> warm_up = [](const Batch& batch) {
-    batch.first(batch.launches);
-  };
+  std::function<void()> begin = [] {};  // hot: before the batch that warms up for the samples
   std::function<void(int launches)> before = [](int) {};
   std::function<void()> flushed = [] {};  // cold: behind the flush of the cache, on the stream
   std::function<void(const Batch&)> meanwhile = [](const Batch&) {};
@@ -73,8 +63,6 @@ Timing sample_cold(Device& device, const LaunchAt& launch, const SampleLimits& l
                    const Clock& clock = steady_seconds);
 
 // One batch, as a sample of sample_hot launches it.
-void launch_batch(
-    Device& device, const LaunchAt& launch, int count, const SamplerOptions& options,
-    const Batch::Meanwhile& meanwhile = [] {});
+void launch_batch(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options);
 
 }  // namespace spmmbench

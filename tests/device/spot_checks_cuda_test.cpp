@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
-#include <stdexcept>
 #include <vector>
 
 #include "devices.hpp"
@@ -12,7 +10,6 @@
 #include "measure/spot_checks.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/stage_timer.hpp"
-#include "timing/sampler.hpp"
 #include "verify/bound.hpp"
 #include "verify/reference.hpp"
 
@@ -97,61 +94,6 @@ TEST(SpotChecksOnDevice, AGraphLaunchesAsManyAsItIsTold) {
     EXPECT_EQ(found, expected) << count;
   }
   EXPECT_EQ(at, kLaunches) << "nothing is recorded a second time";
-}
-
-// A launch that has others behind it which begin early could leave its work to them.
-TEST(SpotChecksOnDevice, CIsReadBeforeALaunchThatBeginsEarly) {
-  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  constexpr int kLaunches = 6;
-  const CsrMatrix a = band(300);
-  const Kernel& kernel = *Registry<Kernel>::instance().find("jagged_slices");
-  Problem problem;
-  problem.a = &a;
-  problem.precision = Precision::fp16;
-  problem.n = 64;
-  const Operands operands = make_operands(a, problem.n, problem.precision, problem.c_type,
-                                          problem.layout, nullptr, 1, device);
-  ASSERT_GE(operands.views, kLaunches);
-  StageTimer stages;
-  const auto prepared = kernel.prepare(problem.operand(), {}, device, stages);
-  const auto plan = prepared->bind(problem.shape(), stages);
-  const auto launch = [&, at = 0]() mutable {
-    plan->launch(operands.b_view(at++), operands.c, device.stream());
-  };
-  const std::shared_ptr<Replay> replay =
-      cuda_record(launch, kLaunches, GraphKind::in_order, device);
-  ASSERT_TRUE(replay);
-  const auto* const place = static_cast<const unsigned char*>(operands.c.data) + 7 * kPieceBytes;
-  const auto found_in_c = [&] {
-    std::vector<unsigned char> found(kPieceBytes);
-    device.download(found.data(), place, kPieceBytes);
-    return found;
-  };
-  const bool early = device.info().compute_capability >= 90;
-  for (const int count : {3, 1, 5, 3, kLaunches}) {
-    replay->first(count);
-    const std::vector<unsigned char> expected = found_in_c();
-    EXPECT_EQ(replay->reads_within(count), early && count < kLaunches) << count;
-    if (!replay->reads_within(count)) continue;
-    device.fill_bytes(operands.c.data, 0xFF, operands.c.bytes());
-    const unsigned char* const read = cuda_read_within(std::vector{place});
-    replay->first_watched(count, [&] { replay->make_ready(2); });
-    device.synchronize();
-    EXPECT_EQ(std::vector<unsigned char>(read, read + kPieceBytes), expected) << count;
-    EXPECT_NE(found_in_c(), expected) << "one more was launched: " << count;
-  }
-}
-
-TEST(SpotChecksOnDevice, LaunchesThatCannotBeCapturedAreTimedOneAtATime) {
-  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  const Buffer memory = device.allocate(1);
-  const auto launch = [&](int) {
-    if (device.is_capturing(device.stream())) throw std::runtime_error("no capture");
-    device.fill_bytes(memory.data(), 1, 1);
-  };
-  const Timing timing = sample_hot(device, launch, {.min_samples = 3, .max_samples = 3}, {}, {});
-  EXPECT_EQ(timing.launches_per_sample, 1);
-  EXPECT_EQ(timing.n(), 3);
 }
 
 TEST(SpotChecksOnDevice, EveryViewHasTheValuesThatItsMemoryWasMadeWith) {
