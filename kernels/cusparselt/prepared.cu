@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "common/dense_copy.hpp"
@@ -169,30 +168,6 @@ DenseView row_major_of(DenseView view) {
   return view;
 }
 
-// The product for lines of B and C so far apart, by the library's default algorithm.
-struct Bound {
-  Bound(const StructuredA& a, const DenseView& b, const DenseView& c)
-      : matrix_b(a.handle, row_major_of(b), Matrix::Kind::dense),
-        matrix_c(a.handle, c, Matrix::Kind::dense),
-        description(a.handle, a.matrix, matrix_b,
-                    b.layout == Layout::row_major ? CUSPARSE_OPERATION_NON_TRANSPOSE
-                                                  : CUSPARSE_OPERATION_TRANSPOSE,
-                    matrix_c),
-        algorithm(a.handle, description),
-        product(a.handle, description, algorithm) {}
-
-  std::size_t workspace_bytes() const {
-    std::size_t bytes = 0;
-    SPMMBENCH_LT(MatmulGetWorkspace, algorithm.handle, &product.value, &bytes);
-    return bytes;
-  }
-
-  Matrix matrix_b, matrix_c;
-  Description description;
-  Algorithm algorithm;
-  Product product;
-};
-
 class CusparseLtPlan final : public Plan {
  public:
   CusparseLtPlan(const StructuredA& a, const Shape& shape, Precision precision, Device& device,
@@ -201,18 +176,29 @@ class CusparseLtPlan final : public Plan {
         b_(with_ld(make_b_view(a.view.cols, shape.n, shape.layout, storage_type(precision)),
                    shape.ld_b)),
         c_(with_ld(make_dense_view(a.view.rows, shape.n, shape.layout, shape.c_type), shape.ld_c)),
-        bound_(std::in_place, a, b_, c_) {
+        matrix_b_(a.handle, row_major_of(b_), Matrix::Kind::dense),
+        matrix_c_(a.handle, c_, Matrix::Kind::dense),
+        description_(a.handle, a.matrix, matrix_b_,
+                     shape.layout == Layout::row_major ? CUSPARSE_OPERATION_NON_TRANSPOSE
+                                                       : CUSPARSE_OPERATION_TRANSPOSE,
+                     matrix_c_),
+        algorithm_(a.handle, description_),
+        product_(a.handle, description_, algorithm_) {
     const auto timed = stages.scope("tune");
     search(precision, device);
-    workspace_ = device.allocate(bound_->workspace_bytes());
+    std::size_t bytes = 0;
+    SPMMBENCH_LT(MatmulGetWorkspace, a.handle, &product_.value, &bytes);
+    workspace_ = device.allocate(bytes);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    if (b.ld != b_.ld || c.ld != c_.ld) bind_to(b, c);
+    if (b.ld != b_.ld || c.ld != c_.ld)
+      throw Error(fmt::format("cusparselt was bound to lines of {} elements in B and {} in C",
+                              b_.ld, c_.ld));
     auto cuda_stream = static_cast<cudaStream_t>(stream.handle);
     const float alpha = a_.scale * b.scale;
-    SPMMBENCH_LT(Matmul, a_.handle, &bound_->product.value, &alpha, a_.compressed.data(), b.data,
-                 &kZero, c.data, c.data, workspace_.data(), &cuda_stream, 1);
+    SPMMBENCH_LT(Matmul, a_.handle, &product_.value, &alpha, a_.compressed.data(), b.data, &kZero,
+                 c.data, c.data, workspace_.data(), &cuda_stream, 1);
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
@@ -222,9 +208,8 @@ class CusparseLtPlan final : public Plan {
     report.format = a_.stats();
     report.params["version"] = lt().version();
     report.params["algorithm"] =
-        fmt::format("{}", bound_->algorithm.attribute(CUSPARSELT_MATMUL_ALG_CONFIG_ID));
-    report.params["split_k"] =
-        fmt::format("{}", bound_->algorithm.attribute(CUSPARSELT_MATMUL_SPLIT_K));
+        fmt::format("{}", algorithm_.attribute(CUSPARSELT_MATMUL_ALG_CONFIG_ID));
+    report.params["split_k"] = fmt::format("{}", algorithm_.attribute(CUSPARSELT_MATMUL_SPLIT_K));
     report.issued_flops =
         2.0 * static_cast<double>(report.format->stored) * static_cast<double>(b_.cols);
     report.metrics["workspace_bytes"] = static_cast<double>(workspace_.bytes());
@@ -240,23 +225,17 @@ class CusparseLtPlan final : public Plan {
     b.data = b_memory.data();
     device.fill_uniform(b, 1, precision);
     cudaStream_t stream = stream_of(device);
-    SPMMBENCH_LT(MatmulSearch, a_.handle, &bound_->product.value, &a_.scale, a_.compressed.data(),
-                 b.data, &kZero, c_memory.data(), c_memory.data(), nullptr, &stream, 1);
+    SPMMBENCH_LT(MatmulSearch, a_.handle, &product_.value, &a_.scale, a_.compressed.data(), b.data,
+                 &kZero, c_memory.data(), c_memory.data(), nullptr, &stream, 1);
     device.synchronize();
-  }
-
-  // A plan that was bound without knowing how far lines lie apart learns it here.
-  void bind_to(const DenseView& b, const DenseView& c) {
-    b_.ld = b.ld;
-    c_.ld = c.ld;
-    bound_.emplace(a_, b_, c_);
-    if (bound_->workspace_bytes() > workspace_.bytes())
-      throw Error("cusparselt: lines so far apart need more memory than those it was bound to");
   }
 
   const StructuredA& a_;
   DenseView b_, c_;  // their shapes
-  std::optional<Bound> bound_;
+  Matrix matrix_b_, matrix_c_;
+  Description description_;
+  Algorithm algorithm_;
+  Product product_;
   Buffer workspace_;
 };
 
