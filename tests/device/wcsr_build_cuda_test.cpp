@@ -180,6 +180,9 @@ TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildFromTheCountsOfASurvey) {
 // Samples in one group of rows share its columns, and the sum is that of the group.
 TEST(WcsrDeviceBuild, SurveysAGroupThatHasMostOfTheNonzeros) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  // Of evenly spaced groups the first, which has the longest rows, counts for more than it has:
+  // 0.1005 was measured in order by length.
+  constexpr double kOfSampling = 0.15;
   const CsrMatrix matrix = hub_matrix(20'000);
   const CsrOnDevice a(matrix, Precision::fp16, device);
   const DeviceCsr view = a.view();
@@ -191,8 +194,8 @@ TEST(WcsrDeviceBuild, SurveysAGroupThatHasMostOfTheNonzeros) {
     EXPECT_TRUE(survey.distinct_columns(order, 0).empty()) << "not all were counted";
     const WcsrEstimate expected = estimate_wcsr(matrix, order_of(matrix, order));
     for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
-      EXPECT_NEAR(got.gathered_share[h], expected.gathered_share[h], 0.15) << order << h;
-      EXPECT_NEAR(got.stored_share[h], expected.stored_share[h], 0.15) << order << h;
+      EXPECT_NEAR(got.gathered_share[h], expected.gathered_share[h], kOfSampling) << order << h;
+      EXPECT_NEAR(got.stored_share[h], expected.stored_share[h], kOfSampling) << order << h;
     }
   }
 }
