@@ -80,7 +80,7 @@ class Product {
 };
 
 CsrMatrix small_matrix() {
-  for (NamedShape& shape : all_shapes())
+  for (const NamedShape& shape : all_shapes())
     if (shape.name == "empty_rows") return shape.matrix;
   return {};
 }

@@ -30,9 +30,9 @@ TEST(RshDeviceBuild, MakesTheRecordsOfTheHost) {
   int compared = 0;
   for (const Precision precision :
        {Precision::fp16, Precision::tf32, Precision::fp8_e4m3, Precision::fp8_e5m2})
-    for (NamedShape& given : all_shapes())
+    for (const NamedShape& given : all_shapes())
       for (const int height : {8, 16, 32}) {
-        CsrMatrix& matrix = given.matrix;
+        CsrMatrix matrix = given.matrix;
         for (float& value : matrix.values) value = round_to(precision, value);
         if (!is_alike(matrix)) continue;
         SCOPED_TRACE(given.name + " " + std::to_string(height));
@@ -109,8 +109,8 @@ void expect_partition(Device& device, const CsrMatrix& matrix, const Permutation
 TEST(RshDeviceBuild, FindsTheResidualRowsOfTheHost) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   for (const Precision precision : {Precision::fp16, Precision::tf32})
-    for (NamedShape& given : all_shapes()) {
-      CsrMatrix& matrix = given.matrix;
+    for (const NamedShape& given : all_shapes()) {
+      CsrMatrix matrix = given.matrix;
       for (float& value : matrix.values) value = round_to(precision, value);
       StageTimer stages;
       const auto orders = make_row_orders(matrix, {"none", {}});

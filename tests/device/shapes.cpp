@@ -57,9 +57,7 @@ CsrMatrix scatter(std::int64_t rows, std::int64_t cols,
   return m;
 }
 
-}  // namespace
-
-std::vector<NamedShape> all_shapes() {
+std::vector<NamedShape> make_shapes() {
   using Index = std::int64_t;
   std::vector<NamedShape> shapes{
       {"tail_rows", sample(67, 45, [](Index, Index) { return 0.2; })},
@@ -101,6 +99,13 @@ std::vector<NamedShape> all_shapes() {
       {"many_short_rows", scatter(20011, 15013, [](Index r) { return r % 17; })},
   };
   leave_out_large(shapes);
+  return shapes;
+}
+
+}  // namespace
+
+const std::vector<NamedShape>& all_shapes() {
+  static const std::vector<NamedShape> shapes = make_shapes();
   return shapes;
 }
 

@@ -13,7 +13,8 @@ struct NamedShape {
   CsrMatrix matrix;  // values U(-1, 1), not yet rounded to any precision
 };
 
-std::vector<NamedShape> all_shapes();
+// Made once.
+const std::vector<NamedShape>& all_shapes();
 
 // Leaves out those with more nonzeros than the environment variable SPMMBENCH_TEST_MAX_NNZ, as
 // all_shapes does, for runs under compute-sanitizer.

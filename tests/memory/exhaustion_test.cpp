@@ -48,9 +48,9 @@ class Exhaustion : public ::testing::Test {
     EXPECT_TRUE(failed > 0 || peak <= kLeastPeak) << what;
   }
 
-  // Several parts of `pack` and chunks of `rs_tile`, and more columns than rows.
+  // Two parts of `pack`, several chunks of `rs_tile`, and more columns than rows.
   const CsrMatrix matrix_ =
-      load_input("gen:uniform?rows=600000&cols=900000&nnz_per_row=2", {}).a.csr;
+      load_input("gen:uniform?rows=300000&cols=450000&nnz_per_row=2", {}).a.csr;
 
  private:
   int threads_ = omp_get_max_threads();
