@@ -24,14 +24,16 @@ struct Numbering {
   std::int32_t* unmatched;  // in their order
   const std::int32_t* rows;
   std::int32_t rows_of_one;
-  std::int32_t* number;    // of every cluster the new one, clusters / 2 for the one left over
+  // Of every cluster twice the new one, clusters / 2 for the one left over, and 1 for a second.
+  std::int32_t* number;
   std::int32_t* joined;    // of each new cluster the two that it is made of
   std::int32_t* new_rows;  // in their new places
   std::int32_t* left;      // where in the order the rows of the one left over go
 };
 
-// All rounds of a pass, in one cooperative launch; afterwards `states[1]` has the partners.
-// `counters` (Partners::count) are set to 0 for what follows.
+// All rounds of a pass, in one cooperative launch; the first, in which each names its best partner,
+// was held by those that found it. `states[0]` has it, and afterwards the partners. `counters`
+// (Partners::count) are set to 0 for what follows.
 struct Rounds {
   State* states[2];
   const std::int32_t* partners;
@@ -115,7 +117,7 @@ inline __device__ void number_clusters(const cooperative_groups::grid_group& gri
     const std::int32_t number =
         other == kNone ? clusters / 2 : joining.firsts_before(is_first ? i : other);
     const std::int64_t place = 2 * std::int64_t{number} + (is_first ? 0 : 1);
-    out.number[i] = number;
+    out.number[i] = 2 * number + (other != kNone && !is_first ? 1 : 0);
     if (other != kNone) out.joined[place] = i;
     std::int32_t* const to = other == kNone ? out.left : out.new_rows + place * out.rows_of_one;
     for (std::int32_t row = 0; row < out.rows_of_one; ++row)
@@ -124,12 +126,12 @@ inline __device__ void number_clusters(const cooperative_groups::grid_group& gri
 }
 
 __global__ void __launch_bounds__(kThreads) hold_rounds(const __grid_constant__ Rounds all) {
-  static_assert(kRounds % 2 == 0, "the last round leaves its result in states[0]");
+  static_assert(kRounds % 2 == 0, "the last round leaves its result in states[1]");
   const auto grid = cooperative_groups::this_grid();
   const auto first = static_cast<std::int32_t>(thread_index());
   const auto stride = static_cast<std::int32_t>(gridDim.x * blockDim.x);
   if (first < kCounters) all.counters[first] = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round + 1 < kRounds; ++round) {
     const State* const before = all.states[round % 2];
     State* const after = all.states[1 - round % 2];
     for (std::int32_t i = first; i < all.clusters; i += stride) {
@@ -157,10 +159,10 @@ __global__ void __launch_bounds__(kThreads) hold_rounds(const __grid_constant__ 
   }
   // Settles the last round, in the other array, since others still read this one.
   for (std::int32_t i = first; i < all.clusters; i += stride)
-    all.states[1][i] = {mate_after(all.states[0], all.states[0][i], i), kNone};
+    all.states[0][i] = {mate_after(all.states[1], all.states[1][i], i), kNone};
   if (!all.is_last_pass) return;
   grid.sync();
-  number_clusters(grid, all.states[1], all.clusters, all.numbering);
+  number_clusters(grid, all.states[0], all.clusters, all.numbering);
 }
 
 }  // namespace spmmbench::match

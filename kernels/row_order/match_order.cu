@@ -8,10 +8,10 @@
 //
 // 1. The lists of the first level: its entries are sorted by column. The sort is stable.
 // 2. Each cluster without a partner counts how many columns it shares with which others, in a table
-//    in shared memory, and keeps the most similar ones: a warp for most clusters, a CTA for those
-//    that read many places of lists.
+//    in shared memory, and keeps the most similar ones: a warp for most clusters, CTAs of two sizes
+//    for those that read many places of lists.
 // 3. Rounds: each cluster names the first of these that has no partner; two that name each other
-//    are partners.
+//    are partners. The first round is held while they are found.
 // 4. Partners are joined and numbered.
 // 5. The next level has the columns of both partners, and in each list their number. No step waits
 //    for the host: how many clusters each level has is known from the first. Only
@@ -31,6 +31,7 @@
 #include "row_order/level.cuh"
 #include "row_order/match_order.hpp"
 #include "row_order/partners.cuh"
+#include "row_order/sample.cuh"
 #include "row_order/uniting.cuh"
 
 namespace spmmbench {
@@ -57,8 +58,11 @@ class Matching {
     sort_lists(nullptr, sort);
     number_filled(nullptr, scan);
     temporary_bytes_ = std::max(sort, scan);
-    SPMMBENCH_CUDA(cudaFuncSetAttribute(
-        find_partners_by_cta, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(CtaTables)));
+    for (const void* const kernel :
+         {reinterpret_cast<const void*>(find_partners_by_cta<LargeCta, Narrow>),
+          reinterpret_cast<const void*>(find_partners_by_cta<LargeCta, Wide>)})
+      SPMMBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          LargeCta::kBytes));
     // Two passes: how much, then where.
     lay_out(nullptr);
     memory_ = device.allocate(bytes_);
@@ -72,7 +76,8 @@ class Matching {
     std::int32_t clusters = begin(out);
     std::int32_t rows_of_one = 1;
     std::int64_t end = clusters;  // of the places that no cluster left over has taken
-    if (by_need && clusters >= match::kSampledFrom && !gains(clusters)) return {};
+    if (by_need && clusters > 1 && match::asks_sample(clusters, a_.nnz) && !gains(clusters))
+      return {};
     for (int level = 0; level < match::kLevels && clusters > 1; ++level) {
       if (clusters % 2 == 1) end -= rows_of_one;
       match_clusters(clusters, rows_of_one, out + end);
@@ -113,6 +118,8 @@ class Matching {
       place(*array, clusters, memory);
     place(partners_.of, clusters * match::kPartners, memory);
     place(partners_.count, kCounters + 2, memory);
+    partners_.states = states_[0];
+    place(most_, 1, memory);
   }
 
   template <class... Parameters, class... Values>
@@ -150,56 +157,71 @@ class Matching {
   // Rows that are not empty are the clusters of the first level. Returns how many.
   std::int32_t begin(std::int32_t* order) {
     const std::int32_t* const before = filled_before_;
-    launch(mark_filled, rows_ + 1, a_, filled_);
-    std::size_t bytes = temporary_bytes_;
-    number_filled(temporary_, bytes);
-    launch(number_rows, rows_, a_, before, columns_of_[0], states_[0], cluster_rows_, order);
     columns_of_low_ = partners_.count + kCounters;
     SPMMBENCH_CUDA(
         cudaMemsetAsync(partners_.count, 0, (kCounters + 2) * sizeof(std::int32_t), stream_));
+    SPMMBENCH_CUDA(cudaMemsetAsync(most_, 0, sizeof *most_, stream_));
+    SPMMBENCH_CUDA(cudaMemsetAsync(list_of_[0], 0, a_.cols * sizeof(Span), stream_));
+    launch(mark_filled, rows_ + 1, a_, filled_);
+    std::size_t bytes = temporary_bytes_;
+    number_filled(temporary_, bytes);
+    launch(number_rows, rows_, a_, before, columns_of_[0], states_[0], cluster_rows_, order, most_);
     if (a_.nnz > 0) {
       launch(number_entries, (a_.nnz + kEntries - 1) / kEntries * 32, a_, before, lists_[1]);
       bytes = temporary_bytes_;
       sort_lists(temporary_, bytes);
-      launch(find_spans, a_.cols, static_cast<const std::int32_t*>(columns_[0]),
-             static_cast<std::int32_t>(a_.nnz), a_.cols, list_of_[0]);
+      launch(find_spans, a_.nnz, static_cast<const std::int32_t*>(columns_[0]),
+             static_cast<std::int32_t>(a_.nnz), list_of_[0], &most_->list);
     }
-    std::int32_t filled = 0;
-    device_.download(&filled, before + rows_, sizeof filled);
-    level_ = {columns_of_[0], a_.col_idx, list_of_[0], lists_[0], filled};
-    return filled;
+    Most most;
+    device_.download(&most, most_, sizeof most);
+    level_ = {columns_of_[0], a_.col_idx, list_of_[0], lists_[0], most.filled, 0};
+    most_columns_ = most.columns;
+    most_of_list_ = std::min(most.list, match::kMostPlaces);
+    return most.filled;
   }
 
   // The best partners of clusters without one. `states` as in is_free.
-  void find_all(std::int32_t clusters, const State* states, const Partners& out) {
-    const int sms = device_.info().sm_count;
-    const auto find = [&](auto kernel, int threads, std::int64_t most_ctas, std::size_t shared) {
-      kernel<<<static_cast<unsigned>(most_ctas), threads, shared, stream_>>>(level_, states, out);
+  template <class Word>
+  void find_with(std::int32_t clusters, const State* states, const Partners& out) {
+    const auto find = [&](auto kernel, int threads, std::int64_t ctas, std::size_t shared) {
+      kernel<<<static_cast<unsigned>(ctas), threads, shared, stream_>>>(level_, states, out);
       SPMMBENCH_CUDA_LAUNCHED();
     };
-    const auto ctas = [&](int clusters_of_cta) {
-      return std::int64_t{clusters + clusters_of_cta - 1} / clusters_of_cta;
+    const auto by_cta = [&]<class Cta>(Cta, std::int64_t of_sm) {
+      find(find_partners_by_cta<Cta, Word>, Cta::kThreads,
+           std::min<std::int64_t>(clusters, of_sm * device_.info().sm_count), Cta::kBytes);
     };
-    constexpr int kFew = kWarpThreads<kFewSlots>, kMore = kWarpThreads<kMoreSlots>;
-    constexpr std::int64_t kMoreCtasPerSm = 5, kCtasPerSm = 2;  // by their tables
-    find(find_partners<kFewSlots>, kFew, ctas(kFew / 32), 0);
-    find(find_partners<kMoreSlots>, kMore, std::min(ctas(kMore / 32), kMoreCtasPerSm * sms), 0);
-    find(find_partners_by_cta, kCtaThreads, std::min(ctas(1), kCtasPerSm * sms), sizeof(CtaTables));
+    constexpr std::int64_t kWarps = kWarpThreads / 32;
+    find(find_partners<Word>, kWarpThreads, (clusters + kWarps - 1) / kWarps, 0);
+    // None of the level reads more places.
+    const std::int64_t places =
+        std::min<std::int64_t>(most_columns_, match::kMostColumns) * most_of_list_;
+    if (places <= most_warp_places(level_.clusters)) return;
+    constexpr std::int64_t kSmallPerSm = 12, kLargePerSm = 3;  // by their tables
+    by_cta(SmallCta{}, kSmallPerSm);
+    by_cta(LargeCta{}, kLargePerSm);
+  }
+  void find_all(std::int32_t clusters, const State* states, const Partners& out) {
+    if (level_.clusters <= kMostOfNarrow) find_with<Narrow>(clusters, states, out);
+    else find_with<Wide>(clusters, states, out);
   }
 
-  // Whether a sample of rows shares columns enough. Waits for the device.
+  // Whether an order can gain, by a sample of rows. Waits for the device.
   bool gains(std::int32_t rows) {
-    static_assert(sizeof(Sample) == 2 * sizeof(unsigned long long));
+    static_assert(sizeof(Sample) == 4 * sizeof(unsigned long long));
     Sample sample;
     Partners out = partners_;
     out.step = match::sample_step(rows);
     out.sample = reinterpret_cast<unsigned long long*>(totals_);  // of rounds to come
     SPMMBENCH_CUDA(cudaMemsetAsync(totals_, 0, sizeof sample, stream_));
-    find_all((rows + out.step - 1) / out.step, nullptr, out);
+    const std::int32_t sampled = (rows + out.step - 1) / out.step;
+    find_all(sampled, nullptr, out);
+    launch(gather_samples, std::int64_t{2} * sampled * 32, level_, out);
     device_.download(&sample, totals_, sizeof sample);
     SPMMBENCH_CUDA(
         cudaMemsetAsync(partners_.count, 0, (kCounters + 2) * sizeof(std::int32_t), stream_));
-    return sample.gains();
+    return sample.gains(rows);
   }
 
   // Finds partners and joins them. `left`: where the rows of a cluster go that is left over.
@@ -207,6 +229,7 @@ class Matching {
     const Numbering numbering{totals_, counted_, unmatched_, cluster_rows_, rows_of_one,
                               number_, joined_,  new_rows_,  left};
     for (int pass = 0; pass < match::kPasses; ++pass) {
+      level_.pass = pass;
       find_all(clusters, pass == 0 ? nullptr : states_[0], partners_);
       Rounds rounds{{states_[0], states_[1]},   partners_.of, partners_.count, clusters,
                     pass + 1 == match::kPasses, numbering};
@@ -215,7 +238,6 @@ class Matching {
           reinterpret_cast<const void*>(hold_rounds),
           dim3(std::min(ctas_for(clusters), static_cast<unsigned>(round_ctas_))), dim3(kThreads),
           arguments, 0, stream_));
-      std::swap(states_[0], states_[1]);
     }
     std::swap(cluster_rows_, new_rows_);
   }
@@ -226,10 +248,23 @@ class Matching {
     std::int32_t* const columns_sum = level < 2 ? columns_of_low_ + level : nullptr;
     Span *const columns_of = columns_of_[1 - other], *const list_of = list_of_[1 - other];
     std::int32_t *const columns = columns_[1 - other], *const lists = lists_[1 - other];
-    launch(unite, (clusters + a_.cols) * 32,
-           Uniting{level_, number_, joined_, a_.cols, clusters, columns_of, columns, list_of, lists,
-                   states_[0], partners_.count + kCounters - 1, columns_sum});
-    level_ = {columns_of, columns, list_of, lists, clusters};
+    const Uniting next{level_,
+                       number_,
+                       joined_,
+                       a_.cols,
+                       clusters,
+                       columns_of,
+                       columns,
+                       list_of,
+                       lists,
+                       states_[0],
+                       partners_.count + kCounters - 1,
+                       columns_sum};
+    const std::int64_t items = clusters + a_.cols;
+    if (2 * a_.nnz <= kShort * items) launch(unite<kShortOfWarp>, items * 32 / kShortOfWarp, next);
+    else launch(unite<1>, items * 32, next);
+    level_ = {columns_of, columns, list_of, lists, clusters, 0};
+    most_columns_ *= 2;
   }
 
   DeviceCsr a_;
@@ -251,6 +286,9 @@ class Matching {
   State* states_[2] = {};
   Partners partners_{};
   std::int32_t* columns_of_low_ = nullptr;  // of all pairs, and of all clusters of four
+  Most* most_ = nullptr;
+  // At most so many columns of a cluster of the level, and places of a list that are read.
+  std::int64_t most_columns_ = 0, most_of_list_ = 0;
   Level level_{};
 };
 

@@ -192,7 +192,11 @@ class WindowChooser {
       others = {"degree"};
     }
     if (others.empty()) return all[0].choice;
-    for (const std::string& other : others) all.push_back(consider(other, n, stages));
+    for (const std::string& other : others) {
+      Costed costed = consider(other, n, stages);
+      if (!costed.is_natural) all.push_back(std::move(costed));
+    }
+    if (all.size() == 1) return all[0].choice;
     add_memory_costs(all, natural_returned, n, stages);
     return std::min_element(all.begin(), all.end(),
                             [](const Costed& x, const Costed& y) { return x.cost < y.cost; })
@@ -204,6 +208,7 @@ class WindowChooser {
     double cost;  // per nonzero, in bytes through the L2 cache
     Choice choice;
     WcsrEstimate estimate;
+    bool is_natural;  // also an order that came out so
   };
 
   Costed consider(const std::string& name, std::int64_t n, StageTimer& stages) {
@@ -213,7 +218,10 @@ class WindowChooser {
     const auto& [is_natural, rows, estimate] = considered.part;
     const Height height =
         best_height(estimate, static_cast<double>(a_.m()), n, value_bytes_, format_, sms_, given_);
-    return {height.cost * (is_natural ? 1 : kOrderMargin), {name, rows, height.index}, estimate};
+    return {height.cost * (is_natural ? 1 : kOrderMargin),
+            {name, rows, height.index},
+            estimate,
+            is_natural};
   }
 
   // Whether rows by length should cost little more than rows in natural order. Only then are they

@@ -6,6 +6,7 @@
 
 #include "reorder/match.hpp"
 
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <span>
@@ -19,8 +20,6 @@
 
 namespace spmmbench::match {
 namespace {
-
-using match::Partner;
 
 const auto kRows = choice_option("rows", "32", {"32", "auto"},
                                  "in the largest clusters; auto: 8 where rows share few columns");
@@ -68,35 +67,36 @@ struct Lists {
 
 constexpr std::int32_t kNone = -1;
 
-// The best partners of one cluster among those without one. `weight` is all zero, before and after.
-std::vector<Partner> partners_of(std::int32_t own, const Clusters& all, const Lists& lists,
-                                 const std::vector<std::int32_t>& mate,
-                                 std::vector<std::int32_t>& weight) {
+// How the best partners of one cluster among those without one rank, best first. `weight` is all
+// zero, before and after.
+std::vector<std::uint64_t> partners_of(std::int32_t own, const Clusters& all, const Lists& lists,
+                                       int pass, const std::vector<std::int32_t>& mate,
+                                       std::vector<std::int32_t>& weight) {
   const std::int32_t columns = all.length(own), used = match::used_columns(columns);
+  const std::int32_t places = match::places_in(pass, columns);
   std::vector<std::int32_t> met;
   for (std::int32_t i = 0; i < used; ++i) {
     const std::int32_t column = all.columns[all.ptr[own] + match::used_column(i, columns, used)];
     const auto begin = lists.clusters.begin() + lists.ptr[column];
     const auto end = lists.clusters.begin() + lists.ptr[column + 1];
     const auto length = static_cast<std::int32_t>(end - begin);
-    const bool is_long = length > match::kMostPlaces;
+    const bool is_long = length > places;
     const auto before =
         is_long ? static_cast<std::int32_t>(std::lower_bound(begin, end, own) - begin) : 0;
-    const match::Part part = match::part_of_list(length, before);
+    const match::Part part = match::part_of_list(length, before, places);
     for (auto at = begin + part.begin; at != begin + part.end; ++at) {
       if (*at == own || mate[*at] != kNone) continue;
       if (weight[*at] == 0) met.push_back(*at);
       weight[*at] += part.weight;
     }
   }
-  std::vector<Partner> out;
+  std::vector<std::uint64_t> out;
   out.reserve(met.size());
   for (const std::int32_t other : met)
     out.push_back(match::rank_partner(own, other, std::exchange(weight[other], 0), columns, used,
                                       all.length(other)));
   const auto kept = out.begin() + std::min<std::ptrdiff_t>(match::kPartners, std::ssize(out));
-  std::partial_sort(out.begin(), kept, out.end(),
-                    [](const Partner& x, const Partner& y) { return x.before(y); });
+  std::partial_sort(out.begin(), kept, out.end(), std::greater<>());
   out.erase(kept, out.end());
   return out;
 }
@@ -113,7 +113,8 @@ class Partners {
     std::vector<std::int32_t> all;
     const std::int64_t last = std::min((part + 1) * kPart, std::ssize(end_));
     for (std::int64_t i = part * kPart; i < last; ++i) {
-      for (const Partner& one : find(static_cast<std::int32_t>(i))) all.push_back(one.cluster);
+      const auto own = static_cast<std::int32_t>(i);
+      for (const std::uint64_t rank : find(own)) all.push_back(match::ranked_partner(own, rank));
       end_[i] = static_cast<std::int32_t>(all.size());
     }
     of_part_[part].assign(all.begin(), all.end());
@@ -130,18 +131,48 @@ class Partners {
   std::vector<std::vector<std::int32_t>> of_part_;
 };
 
-// Whether a sample of rows shares columns enough.
+// What a window of these rows gathers, as a sampled row of so many columns adds it to Sample.
+std::uint64_t gathered_by_window(const Clusters& all, std::span<const std::int32_t> rows,
+                                 std::int32_t columns) {
+  std::int64_t entries = 0;
+  for (const std::int32_t row : rows) entries += all.length(row);
+  const auto columns_of = [&](std::int32_t row) {
+    return std::span(all.columns).subspan(all.ptr[row], all.length(row));
+  };
+  std::int32_t firsts = 0;
+  for (std::int32_t i = 0; i < match::tested_of(entries); ++i) {
+    std::int64_t at = match::tested_entry(i, entries);
+    std::size_t place = 0;
+    for (; at >= all.length(rows[place]); ++place) at -= all.length(rows[place]);
+    const std::int32_t column = columns_of(rows[place])[at];
+    firsts += std::ranges::none_of(rows.first(place), [&](std::int32_t before) {
+      return std::ranges::binary_search(columns_of(before), column);
+    });
+  }
+  return match::gathered_by(firsts, entries, columns);
+}
+
+// Whether an order of these rows can gain, by a sample.
 bool gains(const Clusters& rows, const Lists& lists) {
   const std::vector<std::int32_t> mate(rows.count(), kNone);
   std::vector<std::int32_t> weight(rows.count());
   match::Sample sample;
   for (std::int32_t row = 0; row < rows.count(); row += match::sample_step(rows.count())) {
-    const std::vector<Partner> partners = partners_of(row, rows, lists, mate, weight);
-    const std::uint64_t best = partners.empty() ? 0 : partners.front().rank;
-    sample.shared += match::shared_with(best, rows.length(row));
-    sample.columns += rows.length(row);
+    const std::vector<std::uint64_t> ranks = partners_of(row, rows, lists, 0, mate, weight);
+    const std::int32_t columns = rows.length(row);
+    std::vector<std::int32_t> natural, matched = {row};
+    for (std::int32_t i = row / match::kWindowRows * match::kWindowRows;
+         i < rows.count() && std::ssize(natural) < match::kWindowRows; ++i)
+      natural.push_back(i);
+    for (const std::uint64_t rank : ranks)
+      if (std::ssize(matched) < match::kWindowRows)
+        matched.push_back(match::ranked_partner(row, rank));
+    sample.shared += match::shared_with(ranks.empty() ? 0 : ranks.front(), columns);
+    sample.columns += columns;
+    sample.natural += gathered_by_window(rows, natural, columns);
+    sample.matched += gathered_by_window(rows, matched, columns);
   }
-  return sample.gains();
+  return sample.gains(rows.count());
 }
 
 // The partner of every cluster, or kNone. `threads`: so many may have a table of all clusters.
@@ -154,8 +185,8 @@ std::vector<std::int32_t> match_clusters(const Clusters& all, const Lists& lists
         partners.parts(), 1, threads, [&] { return std::vector<std::int32_t>(count); },
         [&](std::vector<std::int32_t>& weight, std::int64_t part) {
           partners.fill(part, [&](std::int32_t own) {
-            return mate[own] == kNone ? partners_of(own, all, lists, mate, weight)
-                                      : std::vector<Partner>();
+            return mate[own] == kNone ? partners_of(own, all, lists, pass, mate, weight)
+                                      : std::vector<std::uint64_t>();
           });
         });
     for (int round = 0; round < match::kRounds; ++round) {
@@ -234,7 +265,7 @@ Permutation match_rows(const CsrMatrix& matrix, Height height) {
         !grows_on(columns_of_pairs, columns_of_fours))
       break;
     const Lists lists(clusters, is_hub);
-    if (level == 0 && height == Height::by_need && clusters.count() >= kSampledFrom &&
+    if (level == 0 && height == Height::by_need && asks_sample(clusters.count(), columns) &&
         !gains(clusters, lists))
       return natural_order(matrix.rows);
     clusters = join(clusters, match_clusters(clusters, lists, threads), left);

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "spmmbench/host_device.hpp"
-#include "spmmbench/random.hpp"
 
 namespace spmmbench::match {
 
@@ -32,33 +31,56 @@ constexpr bool grows_on(std::int64_t columns_of_pairs, std::int64_t columns_of_f
   return 100 * columns_of_fours <= kAlikePercent * columns_of_pairs;
 }
 
-// Height::by_need leaves kSampledFrom rows and more in natural order where they share almost
-// nothing: so little of the columns of every step-th row and of its best partner is common to both,
-// in percent. Graphs that are drawn at random have 3, of 79 matrices those of that size 17 and
-// more; smaller ones below 5 gather 0.94 and more of natural order, which gains no time
-// (docs/decisions/row-orders.md).
-constexpr std::int32_t kSampledFrom = 1 << 17, kSampled = 1024;
-constexpr std::uint64_t kSharesPercent = 5;
-constexpr std::int32_t sample_step(std::int32_t rows) { return rows / kSampled; }
+// Height::by_need first asks a sample of rows whether an order can gain: of kAskedRows rows and
+// more or kAskedEntries nonzeros and more, where matching takes several times as long. It stays
+// natural
+//
+// - where rows share too little with their best partners, in percent of the columns of both. Graphs
+//   that are drawn at random have 2 to 3, one of weak communities 8, whose products gain no time;
+//   of 79 matrices those of kAskedRows have 17 and more, smaller ones that gain 6 and more;
+// - where the windows of sampled rows and their best partners gather nearly what natural ones do,
+//   in percent of it: an order gathers 0.87 to 1.14 of that on 43 matrices, and kernels take none
+//   that gains less than 6 % (docs/decisions/row-orders.md).
+constexpr std::int32_t kAskedRows = 1 << 17, kSampled = 1024;
+constexpr std::int64_t kAskedEntries = 1 << 18;
+constexpr std::uint64_t kSharesPercent = 4, kSharesPercentOfLarge = 12, kMostPercent = 92;
+constexpr bool asks_sample(std::int32_t rows, std::int64_t entries) {
+  return rows >= kAskedRows || entries >= kAskedEntries;
+}
+constexpr std::int32_t sample_step(std::int32_t rows) {
+  return rows <= kSampled ? 1 : rows / kSampled;
+}
+// Of rows with nonzeros. Sums over sampled rows, in units of 1 / kUnits of their columns.
 struct Sample {
-  std::uint64_t shared = 0, columns = 0;  // shared: in units of 1 / kShareUnits
+  std::uint64_t shared = 0, columns = 0;   // columns: whole ones
+  std::uint64_t natural = 0, matched = 0;  // that windows gather
 
-  static constexpr std::uint64_t kShareUnits = 1 << 16;
-  constexpr bool gains() const { return 100 * shared >= kSharesPercent * kShareUnits * columns; }
+  static constexpr std::uint64_t kUnits = 1 << 16;
+  constexpr bool gains(std::int32_t rows) const {
+    const std::uint64_t least = rows >= kAskedRows ? kSharesPercentOfLarge : kSharesPercent;
+    return 100 * shared >= least * kUnits * columns && 100 * matched <= kMostPercent * natural;
+  }
 };
+// Rows of a window, and so many of its nonzeros are looked up in the rows before their own.
+constexpr int kWindowRows = 8, kTested = 128;
 
 // Each level looks for partners so often, for the clusters that have none yet. A second pass
 // gathers 5 % fewer rows of B, a third less than 1 % (docs/decisions/row-orders.md).
 constexpr int kPasses = 2;
 constexpr int kPartners = 8;  // that a cluster remembers, the most similar ones
-constexpr int kRounds = 6;    // of asking them, in each pass
+constexpr int kRounds = 4;    // of asking them, in each pass
 // Columns of more rows tell little of any two of them and are not looked at: gathers stay
 // (docs/decisions/row-orders.md), and such columns would be most of the work of graphs with hubs.
 constexpr std::int32_t kMostOfColumn = 1024;
-// Of a longer list of clusters only so many places are read, around the cluster that reads it.
-constexpr std::int32_t kMostPlaces = 32;
+// Of a longer list of clusters only so many places are read, around the cluster that reads it:
+// fewer in the first pass, so that the second meets others, unless the cluster has few columns.
+// That gathers as little as 32 in both (docs/decisions/row-orders.md).
+constexpr std::int32_t kMostPlaces = 48, kFewPlaces = 16, kPlacesOfFew = 32, kFewColumns = 32;
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t places_in(int pass, std::int32_t columns) {
+  return pass > 0 ? kMostPlaces : columns <= kFewColumns ? kPlacesOfFew : kFewPlaces;
+}
 // Of a cluster with more columns only so many are looked at, evenly spaced.
-constexpr std::int32_t kMostColumns = 1024;
+constexpr std::int32_t kMostColumns = 512;
 
 // What one column adds to the similarity of two clusters that have it: half where its list is not
 // read to its end, since the column may then be missed elsewhere.
@@ -68,43 +90,58 @@ constexpr std::int32_t kWhole = 2, kHalf = 1;
 struct Part {
   std::int32_t begin, end, weight;
 };
-// `own`: how many clusters of the list come before the one that reads it.
-SPMMBENCH_HOST_DEVICE constexpr Part part_of_list(std::int32_t length, std::int32_t own) {
-  if (length <= kMostPlaces) return {0, length, kWhole};
-  const std::int32_t first = own - kMostPlaces / 2, last = length - kMostPlaces;
+// `own`: how many clusters of the list come before the one that reads it. `most`: as places_in
+// says.
+SPMMBENCH_HOST_DEVICE constexpr Part part_of_list(std::int32_t length, std::int32_t own,
+                                                  std::int32_t most) {
+  if (length <= most) return {0, length, kWhole};
+  const std::int32_t first = own - most / 2, last = length - most;
   const std::int32_t begin = first < 0 ? 0 : first > last ? last : first;
-  return {begin, begin + kMostPlaces, kHalf};
+  return {begin, begin + most, kHalf};
 }
-
-struct Partner {
-  std::uint64_t rank = 0;
-  std::int32_t cluster = -1;
-
-  SPMMBENCH_HOST_DEVICE constexpr bool before(const Partner& other) const {
-    return rank != other.rank ? rank > other.rank : cluster < other.cluster;
-  }
-};
 
 // How cluster `own` ranks `other`: by the share of their columns that both have (Jaccard), and
-// where shares are equal by a hash of the pair, so that both rank each other alike. `weight`: the
-// sum over the columns of `own` that were looked at, `used` of `columns`.
-SPMMBENCH_HOST_DEVICE inline Partner rank_partner(std::int32_t own, std::int32_t other,
-                                                  std::int64_t weight, std::int64_t columns,
-                                                  std::int64_t used, std::int64_t other_columns) {
-  const std::int64_t scaled = used == columns ? weight : weight * columns / used;
-  const std::int64_t shared = scaled < kWhole * other_columns ? scaled : kWhole * other_columns;
-  const std::int64_t all = kWhole * (columns + other_columns) - shared;
+// where shares are equal by how alike their numbers are: both rank each other alike, and 2 i and
+// 2 i + 1 first. Never 0, and no two others have the same. `weight`: the sum over the columns of
+// `own` that were looked at, `used` of `columns`.
+SPMMBENCH_HOST_DEVICE inline std::uint64_t rank_partner(std::int32_t own, std::int32_t other,
+                                                        std::int32_t weight, std::int32_t columns,
+                                                        std::int32_t used,
+                                                        std::int32_t other_columns) {
+  constexpr std::int32_t kMostLength = 1 << 28;  // more columns share nothing with so few
+  const std::int32_t length = other_columns < kMostLength ? other_columns : kMostLength;
+  const std::int32_t own_length = columns < kMostLength ? columns : kMostLength;
+  const std::int32_t scaled =
+      used == columns ? weight
+                      : static_cast<std::int32_t>(std::int64_t{weight} * own_length / used);
+  const std::int32_t shared = scaled < kWhole * length ? scaled : kWhole * length;
+  const std::int32_t all = kWhole * (own_length + length) - shared;
   const float share = static_cast<float>(shared) / static_cast<float>(all);
-  const std::uint64_t low = own < other ? own : other, high = own < other ? other : own;
-  return {std::uint64_t{std::bit_cast<std::uint32_t>(share)} << 32 | mix64(low << 32 | high) >> 32,
-          other};
+  return std::uint64_t{std::bit_cast<std::uint32_t>(share)} << 32 |
+         ~static_cast<std::uint32_t>(own ^ other);
+}
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t ranked_partner(std::int32_t own, std::uint64_t rank) {
+  return own ^ static_cast<std::int32_t>(~static_cast<std::uint32_t>(rank));
 }
 
-// What a row adds to Sample::shared. `rank`: of its best partner.
+// What a row adds to Sample::shared. `rank`: of its best partner, or 0.
 SPMMBENCH_HOST_DEVICE inline std::uint64_t shared_with(std::uint64_t rank, std::int32_t columns) {
   const auto share = std::bit_cast<float>(static_cast<std::uint32_t>(rank >> 32));
-  return static_cast<std::uint64_t>(share * static_cast<float>(Sample::kShareUnits)) *
+  return static_cast<std::uint64_t>(share * static_cast<float>(Sample::kUnits)) *
          static_cast<std::uint64_t>(columns);
+}
+// What it adds for a window of `entries` nonzeros; of those tested so many are the first in their
+// columns.
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t tested_of(std::int64_t entries) {
+  return static_cast<std::int32_t>(entries < kTested ? entries : kTested);
+}
+SPMMBENCH_HOST_DEVICE constexpr std::int64_t tested_entry(std::int32_t i, std::int64_t entries) {
+  return i * entries / tested_of(entries);
+}
+SPMMBENCH_HOST_DEVICE constexpr std::uint64_t gathered_by(std::int32_t firsts, std::int64_t entries,
+                                                          std::int32_t columns) {
+  return Sample::kUnits * static_cast<std::uint64_t>(firsts) /
+         static_cast<std::uint64_t>(tested_of(entries)) * static_cast<std::uint64_t>(columns);
 }
 
 // Columns that are looked at, and which the i-th of them is.
@@ -113,7 +150,7 @@ SPMMBENCH_HOST_DEVICE constexpr std::int32_t used_columns(std::int32_t columns) 
 }
 SPMMBENCH_HOST_DEVICE constexpr std::int32_t used_column(std::int32_t i, std::int32_t columns,
                                                          std::int32_t used) {
-  return static_cast<std::int32_t>(std::int64_t{i} * columns / used);
+  return used == columns ? i : static_cast<std::int32_t>(std::int64_t{i} * columns / used);
 }
 
 }  // namespace spmmbench::match

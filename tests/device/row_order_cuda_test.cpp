@@ -80,6 +80,16 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostForRowsThatMeetMoreClustersThanATableH
                     device);
 }
 
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForMoreClustersThanAWordNumbersAndALargeTableHolds) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr std::int64_t kRows = 1'100'000;
+  static_assert(kRows > std::int64_t{1} << 20, "a word has 20 bits for the cluster");
+  expect_same_order(make(
+                        kRows, 100'000, [](auto row) { return row % 100'000 == 5 ? 3000 : 4; },
+                        [](auto row) { return row % 100'000 == 5 ? 3 : 1 + row % 1009; }),
+                    device);
+}
+
 TEST(MatchOnDevice, GivesTheOrderOfTheHostForClustersOfMoreColumnsThanAWarpSorts) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   expect_same_order(make(
@@ -121,6 +131,27 @@ TEST(MatchOnDevice, LeavesTheNaturalOrderWhereManyRowsShareAlmostNothing) {
   EXPECT_TRUE(std::ranges::is_sorted(device_order(apart, "match?rows=auto", device)));
   EXPECT_FALSE(std::ranges::is_sorted(device_order(apart, "match", device)));
   expect_same_order(apart, device);
+}
+
+TEST(MatchOnDevice, LeavesTheNaturalOrderWhereItsWindowsGatherAsLittle) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  // Eight rows that follow one another share their columns, in natural order or in any other.
+  CsrMatrix alike{8192, 40'960, {0}, {}, {}};
+  for (std::int32_t row = 0; row < alike.rows; ++row) {
+    for (std::int32_t i = 0; i < 40; ++i) alike.col_idx.push_back(row / 8 * 40 + i);
+    alike.row_ptr.push_back(static_cast<std::int64_t>(alike.col_idx.size()));
+  }
+  alike.values.assign(alike.col_idx.size(), 1.0F);
+  ASSERT_GE(alike.nnz(), match::kAskedEntries);
+  EXPECT_TRUE(std::ranges::is_sorted(device_order(alike, "match?rows=auto", device)));
+  expect_same_order(alike, device);
+  // The same rows, dealt out.
+  CsrMatrix dealt = alike;
+  for (std::int32_t row = 0; row < dealt.rows; ++row)
+    for (std::int32_t i = 0; i < 40; ++i)
+      dealt.col_idx[row * 40 + i] = row % (alike.rows / 8) * 40 + i;
+  EXPECT_FALSE(std::ranges::is_sorted(device_order(dealt, "match?rows=auto", device)));
+  expect_same_order(dealt, device);
 }
 
 TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereFewRowsAreLeft) {

@@ -98,6 +98,13 @@ TEST(Reordering, MatchStopsAtEightRowsUnlessRowsResembleEachOther) {
   EXPECT_EQ(compute("match?rows=auto", alike), compute("match", alike));
 }
 
+TEST(Reordering, MatchLeavesTheNaturalOrderWhereASampleOfItsWindowsGathersAsLittle) {
+  const CsrMatrix blocks = block_diagonal(100, 64), dealt = shuffled(blocks);
+  EXPECT_EQ(compute("match?rows=auto", blocks), compute("none", blocks));
+  EXPECT_LT(gathers(dealt, compute("match?rows=auto", dealt), 8),
+            gathers(dealt, compute("none", dealt), 8) / 4);
+}
+
 TEST(Reordering, PackFillsWindowsWithRowsOfTheSameColumns) {
   const CsrMatrix matrix = shuffled(block_diagonal(200, 16));
   EXPECT_EQ(gathers(matrix, compute("pack", matrix), 8), 200 * 2 * 16);

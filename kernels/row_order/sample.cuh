@@ -1,0 +1,63 @@
+#pragma once
+// What windows of sampled rows gather in natural order and with their best partners: Sample in
+// reorder/match.hpp.
+
+#include <cstdint>
+
+#include "reorder/match.hpp"
+#include "row_order/level.cuh"
+#include "row_order/partners.cuh"
+
+namespace spmmbench::match {
+
+// A warp for each of the two windows of every step-th row, whose partners are known: the rows that
+// follow one another, and the row with its best partners.
+__global__ void __launch_bounds__(kThreads)
+    gather_samples(const __grid_constant__ Level rows, Partners of_rows) {
+  static_assert(kWindowRows <= kPartners + 1);
+  const int lane = threadIdx.x % 32;
+  const std::int64_t item = thread_index() / 32, sampled = item / 2 * of_rows.step;
+  if (sampled >= rows.clusters) return;
+  const auto own = static_cast<std::int32_t>(sampled);
+  const bool is_natural = item % 2 == 0;
+  // The lane's row, and the entries up to its end.
+  std::int32_t row = kNone;
+  if (lane < kWindowRows) {
+    const std::int32_t next = own / kWindowRows * kWindowRows + lane;
+    if (is_natural) row = next < rows.clusters ? next : kNone;
+    else row = lane == 0 ? own : of_rows.of[sampled * kPartners + lane - 1];
+  }
+  const Span span = row == kNone ? Span{0, 0} : rows.columns_of[row];
+  std::int64_t end = span.length;
+#pragma unroll
+  for (int distance = 1; distance < kWindowRows; distance *= 2) {
+    const std::int64_t before = __shfl_up_sync(kWarp, end, distance);
+    if (lane >= distance) end += before;
+  }
+  const std::int64_t entries = __shfl_sync(kWarp, end, kWindowRows - 1);
+  const std::int32_t tested = tested_of(entries);
+  std::int32_t firsts = 0;
+  for (std::int32_t first = 0; first < tested; first += 32) {
+    const bool is_tested = first + lane < tested;
+    const std::int64_t at = is_tested ? tested_entry(first + lane, entries) : 0;
+    int place = 0;
+#pragma unroll
+    for (int i = 0; i < kWindowRows - 1; ++i) place += __shfl_sync(kWarp, end, i) <= at ? 1 : 0;
+    const std::int32_t begin = __shfl_sync(kWarp, span.begin, place);
+    const std::int64_t row_begin = __shfl_sync(kWarp, end - span.length, place);
+    const std::int32_t column = rows.columns[begin + (at - row_begin)];
+    bool is_first = is_tested;
+    for (int i = 0; i < kWindowRows - 1; ++i) {
+      const std::int32_t* const before = rows.columns + __shfl_sync(kWarp, span.begin, i);
+      const std::int32_t length = __shfl_sync(kWarp, span.length, i);
+      if (i >= place || !is_first) continue;
+      const std::int32_t found = lower_bound(before, length, column);
+      is_first = found == length || before[found] != column;
+    }
+    firsts += __popc(__ballot_sync(kWarp, is_first));
+  }
+  if (lane != 0) return;
+  atomicAdd(of_rows.sample + (is_natural ? 2 : 3), gathered_by(firsts, entries, rows.length(own)));
+}
+
+}  // namespace spmmbench::match
