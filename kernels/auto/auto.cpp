@@ -13,6 +13,7 @@
 
 #include "auto/candidates.hpp"
 #include "auto/chooser.hpp"
+#include "auto/early.hpp"
 #include "auto/starting_plan.hpp"
 #include "common/resident_csr.hpp"
 #include "select/device_rates.hpp"
@@ -57,44 +58,46 @@ const auto kBudgetMs =
     integer_option("budget_ms", 1000, 0, 1'000'000'000,
                    "of tune: begin no trial that is expected to end later; the first always runs");
 
-bool starts_at_once(const Options& options) { return !kCalls(options) && !kTune(options); }
+// Each option is read once: what reading it checks takes as long as choosing among few kernels.
+struct Wanted {
+  std::optional<std::int64_t> calls;
+  std::optional<int> tune;
 
-bool may_be_few_calls(const Options& options) {
-  return kCalls(options).value_or(0) > 0 && !kTune(options);
-}
+  explicit Wanted(const Options& options) : calls(kCalls(options)), tune(kTune(options)) {}
+  bool starts_at_once() const { return !calls && !tune; }
+  bool may_be_few_calls() const { return calls.value_or(0) > 0 && !tune; }
+};
 
 class AutoPrepared final : public Prepared {
  public:
   AutoPrepared(const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
-      : device_(device),
-        starts_at_once_(starts_at_once(options)),
-        may_be_few_calls_(may_be_few_calls(options)) {
+      : device_(device), wanted_(options) {
     SparseOperand operand = a;
-    if (starts_at_once_ && a.on_device == nullptr) {
+    if (wanted_.starts_at_once() && a.on_device == nullptr) {
       resident_.emplace(a, device, stages);
       operand.on_device = &resident_->view();
     }
     chooser_.emplace(operand, device,
-                     TrialLimits{.most = kTune(options).value_or(kMostTrials),
+                     TrialLimits{.most = wanted_.tune.value_or(kMostTrials),
                                  .budget_ms = kBudgetMs(options),
-                                 .calls = kCalls(options).value_or(0)});
+                                 .calls = wanted_.calls.value_or(0)});
   }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const std::size_t copied_bytes = resident_ ? resident_->copied_bytes() : 0;
     auto start = start_of(chooser_->a(), shape, device_.info());
-    if (start && starts_at_once_)
+    if (start && wanted_.starts_at_once())
       return std::make_unique<StartingPlan>(*chooser_, *std::move(start), shape, copied_bytes,
                                             stages);
-    if (start && may_be_few_calls_)
-      if (auto chosen = chooser_->choose_by_sizes(start->candidate, shape, stages))
+    if (start && wanted_.may_be_few_calls())
+      if (auto chosen = chooser_->choose_for_few_calls(*start, shape, stages))
         return std::make_unique<ChosenPlan>(*std::move(chosen), copied_bytes);
     return std::make_unique<ChosenPlan>(chooser_->choose(shape, stages), copied_bytes);
   }
 
  private:
   Device& device_;
-  bool starts_at_once_, may_be_few_calls_;
+  Wanted wanted_;
   std::optional<ResidentCsr> resident_;  // before what is prepared from it
   std::optional<Chooser> chooser_;
 };
@@ -105,10 +108,11 @@ class Auto final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     // An A that lies on the device alone is not looked at here.
-    if (starts_at_once(problem.options) || problem.a.is_lazy())
+    const Wanted wanted(problem.options);
+    if (wanted.starts_at_once() || problem.a.is_lazy())
       if (const auto start = start_of(problem, problem, device))
         return Support::yes(start->choice.device_bytes);
-    const std::int64_t calls = kCalls(problem.options).value_or(0);
+    const std::int64_t calls = wanted.calls.value_or(0);
     std::string refusal = fmt::format("no kernel has an estimate for N = {}", problem.n);
     const Ranking ranking = {features_of(*problem.a), problem, problem.precision,
                              device_model(device, known_rates(device)), calls};
@@ -117,7 +121,7 @@ class Auto final : public Kernel {
     // The memory of the best prediction alone: a trial for which memory lacks is left out.
     const auto best = best_of(all, problem, problem, device, refusal);
     if (!best) return Support::no(refusal);
-    const std::size_t copied = starts_at_once(problem.options) ? resident_bytes(problem) : 0;
+    const std::size_t copied = wanted.starts_at_once() ? resident_bytes(problem) : 0;
     return Support::yes(best->first.device_bytes + copied);
   }
 

@@ -7,7 +7,6 @@
 
 #include "auto/device_features.hpp"
 #include "core/contains.hpp"
-#include "select/device_rates.hpp"
 #include "select/row_overlap.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -48,16 +47,6 @@ std::optional<Choice> supported(const Candidate& candidate, const SparseOperand&
   }
   choice.device_bytes = support.device_bytes;
   return choice;
-}
-
-std::vector<Candidate> candidates_by_sizes(const SparseOperand& a, const Shape& shape,
-                                           const DeviceInfo& device) {
-  std::vector<Candidate> out =
-      candidates_by_sizes(Product(features_of_sizes(a.m(), a.k(), a.nnz()), shape, a.precision,
-                                  device_model(device, known_rates(device))));
-  std::erase_if(out,
-                [runs = takes(shape.layout)](const Candidate& one) { return !runs(one.spec); });
-  return out;
 }
 
 std::optional<std::pair<Choice, std::size_t>> best_of(const std::vector<Candidate>& all,

@@ -35,10 +35,6 @@ MatrixFeatures features_of(const SparseOperand& a, Device& device);
 std::optional<Choice> supported(const Candidate& candidate, const SparseOperand& a,
                                 const Shape& shape, const DeviceInfo& device, std::string& refusal);
 
-// What may be chosen by the sizes of A alone, in any order.
-std::vector<Candidate> candidates_by_sizes(const SparseOperand& a, const Shape& shape,
-                                           const DeviceInfo& device);
-
 // The best candidate that supports the problem, with its place among `all`. `refusal` is the reason
 // of the last one that does not.
 std::optional<std::pair<Choice, std::size_t>> best_of(const std::vector<Candidate>& all,

@@ -3,13 +3,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "auto/device_features.hpp"
 #include "select/device_rates.hpp"
 #include "select/rank.hpp"
 #include "select/tune.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
+namespace {
+
+// What calls have to take for a glance at A, or a whole look, to take a small part of it
+// (docs/decisions/selection-trials.md).
+constexpr double kGlancesFromUs = 800, kLooksFromUs = 3000;
+// Rows of so many nonzeros may share most of their columns with their neighbours, which a glance
+// tells, and a kernel of windows gains by.
+constexpr double kLongRow = 16, kGlancesAtLongRowsFromUs = 300;
+
+bool pays_to_glance(double total_us, const Product& of_sizes) {
+  return total_us >= (of_sizes.f.mean_row >= kLongRow ? kGlancesAtLongRowsFromUs : kGlancesFromUs);
+}
+
+// The copy of A is there or is made for all: `plain` prepares nothing else.
+double total_us(const Estimate& one, const Estimate& plain, std::int64_t calls) {
+  const double extra_ms = std::max(0.0, one.prepare_ms - plain.prepare_ms);
+  return extra_ms * 1e3 + static_cast<double>(calls) * one.us;
+}
+
+}  // namespace
 
 PlanReport report_of(const Plan& plan, const Pick& pick, const Why* why) {
   PlanReport report = plan.report();
@@ -46,33 +68,52 @@ Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& st
   return why;
 }
 
-std::optional<Chosen> Chooser::choose_by_sizes(const Candidate& plain, const Shape& shape,
-                                               StageTimer& stages) {
-  // Ten times what a look takes; of 400 to 1,000 it hardly matters
-  // (docs/decisions/selection-trials.md).
-  constexpr double kLooksFromUs = 800;
+std::optional<Chosen> Chooser::choose_for_few_calls(const Start& start, const Shape& shape,
+                                                    StageTimer& stages) {
+  const auto by_total = [&](const Candidate& one) {
+    return total_us(one.estimate, start.candidate.estimate, limits_.calls);
+  };
   std::vector<Candidate> all;
   {
     const auto timed = stages.scope("choose");
-    all = candidates_by_sizes(a_, shape, device_.info());
-    if (std::ranges::find(all, plain.spec, &Candidate::spec) == all.end()) all.push_back(plain);
-    // The copy of A is there or is made for all of them.
-    const auto total_us = [&](const Candidate& one) {
-      const double extra_ms = std::max(0.0, one.estimate.prepare_ms - plain.estimate.prepare_ms);
-      return extra_ms * 1e3 + static_cast<double>(limits_.calls) * one.estimate.us;
-    };
-    std::ranges::stable_sort(all, {}, total_us);
-    if (total_us(all.front()) >= kLooksFromUs) return std::nullopt;
+    all = candidates_by_sizes(start);
+    std::ranges::stable_sort(all, {}, by_total);
   }
-  std::string refusal;
-  auto best = best_of(all, a_, shape, device_.info(), refusal);
-  if (!best) return std::nullopt;
+  const double by_sizes_us = by_total(all.front());
+  const bool on_device = a_.a.is_lazy();
+  if (by_sizes_us >= (on_device ? kLooksFromUs : kGlancesFromUs)) return std::nullopt;
   Chosen out;
-  out.bound = prepared_.bind(best->first, shape, stages);
-  out.pick.kernel = best->first.spec.to_string();
   out.pick.why = "by the sizes of A alone: a look at it would take long beside so few calls";
+  if (on_device && pays_to_glance(by_sizes_us, start.of_sizes)) {
+    Product product = start.of_sizes;
+    product.f = glance(stages);
+    const auto timed = stages.scope("choose");
+    all = candidates_on_device(product);
+    std::ranges::stable_sort(all, {}, by_total);
+    out.why = Why{.features = product.f, .ranked = all, .calls = limits_.calls, .refusal = {}};
+  }
+  const Choice choice = first_supported(all, start, shape);
+  out.bound = prepared_.bind(choice, shape, stages);
+  out.pick.kernel = choice.spec.to_string();
   prepared_.keep(out.pick.kernel);
   return out;
+}
+
+Choice Chooser::first_supported(const std::vector<Candidate>& candidates, const Start& start,
+                                const Shape& shape) const {
+  for (const Candidate& one : candidates)
+    if (auto choice = early_choice(one, start, a_, shape, device_.info()))
+      return *std::move(choice);
+  return start.choice;
+}
+
+const MatrixFeatures& Chooser::glance(StageTimer& stages) {
+  const MatrixFeatures& features = glance_.get(stages, [this](StageTimer& cost) {
+    const auto timed = cost.scope("choose");
+    return features_at_a_glance(*a_.on_device, device_);
+  });
+  if (a_.features == nullptr) a_.features = &features;  // a whole look knows more
+  return features;
 }
 
 // The best prediction that supports the problem, and from it on what may be measured.

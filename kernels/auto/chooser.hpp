@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "auto/candidates.hpp"
+#include "auto/early.hpp"
 #include "auto/trials.hpp"
 #include "gpu/rates.hpp"
 #include "row_order/shared_orders.hpp"
@@ -38,10 +39,10 @@ class Chooser {
 
   // The candidates by their estimates with such rates of the device.
   Why ranked(const Shape& shape, const DeviceRates& rates, StageTimer& stages);
-  // The best for limits.calls by the sizes of A alone; none where a look at A would take a small
-  // part of the time of so many calls.
-  std::optional<Chosen> choose_by_sizes(const Candidate& plain, const Shape& shape,
-                                        StageTimer& stages);
+  // The best for limits.calls by the sizes of A alone or, where A lies on the device alone, by a
+  // glance at it; none where a look at A would take a small part of the time of so many calls.
+  std::optional<Chosen> choose_for_few_calls(const Start& start, const Shape& shape,
+                                             StageTimer& stages);
   // The best of them, measured where that is asked for.
   Chosen choose(const Shape& shape, StageTimer& stages);
 
@@ -53,6 +54,10 @@ class Chooser {
   std::pair<Choice, std::vector<Candidate>> worth_running(Why& why, const Shape& shape,
                                                           StageTimer& stages);
 
+  const MatrixFeatures& glance(StageTimer& stages);
+  Choice first_supported(const std::vector<Candidate>& candidates, const Start& start,
+                         const Shape& shape) const;
+
   BoundPlan fastest(const std::vector<Candidate>& candidates, const Choice& best,
                     const Shape& shape, StageTimer& stages, Pick& pick);
 
@@ -62,6 +67,7 @@ class Chooser {
   TrialLimits limits_;
   SharedPart<MatrixFeatures> features_;
   SharedPart<double> row_overlap_;
+  SharedPart<MatrixFeatures> glance_;
   PreparedKernels prepared_{a_, device_};
   Trials trials_{a_, device_, prepared_, limits_};
 };

@@ -4,6 +4,10 @@
 //   count_rows        windows at sampled nonzeros, the longest row, empty rows
 //   look_for_others   blocks of bands, groups of four, and rows that share columns of sampled ones
 //   compare_rows      how many more columns these share
+//
+// A glance is one kernel, which tells the host: all but the rows that share columns.
+//
+//   glance            what count_rows counts, blocks of bands, groups of four
 
 #include "auto/device_features.hpp"
 #include "common/device_arrays.hpp"
@@ -12,11 +16,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 #include "core/row_lengths.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/told_to_host.hpp"
 #include "select/full_blocks.hpp"
 #include "select/row_overlap.hpp"
 #include "window/device_window.cuh"
@@ -59,6 +65,7 @@ struct Counts {
   EmptyRows empty_rows;
   BandCount bands[kSampledRows];
   int most_of_four[kSampledRows];
+  // A glance goes without what follows.
   // Of the columns of a probe's row, those that a row that was found has, too; -1: none was found;
   // -2: there is no probe.
   float shares[kProbes * kOthers];
@@ -128,8 +135,8 @@ __device__ std::int64_t longest_of_cta(const DeviceCsr& a, int cta) {
 
 // A CTA for each window of each group, for each part of the rows, and for empty rows.
 constexpr int kWindowCtas = static_cast<int>(kSampledRows) * kWindowsOfGroup;
-__global__ void __launch_bounds__(kRowThreads) count_rows(DeviceCsr a, Counts* out) {
-  const int cta = static_cast<int>(blockIdx.x);
+constexpr int kRowCtas = kWindowCtas + kLongestCtas + 1;
+__device__ void count_rows_of_cta(const DeviceCsr& a, int cta, Counts* out) {
   if (cta < kWindowCtas) {
     const int sample = cta / kWindowsOfGroup, part = cta % kWindowsOfGroup;
     const std::int64_t row = row_at_nonzero(a, sample);
@@ -143,8 +150,12 @@ __global__ void __launch_bounds__(kRowThreads) count_rows(DeviceCsr a, Counts* o
   } else {
     const EmptyRows empty = count_empty_rows(a);
     if (threadIdx.x == 0) out->empty_rows = empty;
-    if (threadIdx.x < kProbes * kOthers) out->found[threadIdx.x] = kNone;
   }
+}
+__global__ void __launch_bounds__(kRowThreads) count_rows(DeviceCsr a, Counts* out) {
+  const int cta = static_cast<int>(blockIdx.x);
+  count_rows_of_cta(a, cta, out);
+  if (cta == kRowCtas - 1 && threadIdx.x < kProbes * kOthers) out->found[threadIdx.x] = kNone;
 }
 
 // Whether the host may want the blocks of bands: by the estimate of gathered_32, and somewhat above
@@ -164,21 +175,27 @@ __device__ bool may_want_blocks(const Group* groups) {
 }
 
 // Blocks with a nonzero in the band of a row, marked in shared memory.
+template <int kCtaThreads>
 __device__ BandCount count_blocks(const DeviceCsr& a, std::int64_t row, int words) {
   extern __shared__ unsigned seen[];
   __shared__ int blocks;
   const std::int64_t first = row / kBandRows * kBandRows;
   const std::int64_t begin = a.row_ptr[first], end = a.row_ptr[min(first + kBandRows, a.rows)];
-  for (int word = static_cast<int>(threadIdx.x); word < words; word += kThreads) seen[word] = 0;
+  for (int word = static_cast<int>(threadIdx.x); word < words; word += kCtaThreads) seen[word] = 0;
   if (threadIdx.x == 0) blocks = 0;
   __syncthreads();
-  for (std::int64_t e = begin + threadIdx.x; e < end; e += kThreads) {
-    const auto block = static_cast<unsigned>(a.col_idx[e] / kBlockColumns);
-    atomicOr(seen + block / 32, 1U << block % 32);
+#pragma unroll 4
+  for (std::int64_t first_e = begin; first_e < end; first_e += kCtaThreads) {
+    const std::int64_t e = first_e + threadIdx.x;
+    const int block = e < end ? static_cast<int>(a.col_idx[e] / kBlockColumns) : -1;
+    // Neighbouring entries mostly lie in one block, and atomics on one word come one after another.
+    const int before = __shfl_up_sync(wcsr::kAllLanes, block, 1);
+    const bool again = threadIdx.x % 32 > 0 && block == before;
+    if (block >= 0 && !again) atomicOr(seen + block / 32, 1U << block % 32);
   }
   __syncthreads();
   int own = 0;
-  for (int word = static_cast<int>(threadIdx.x); word < words; word += kThreads)
+  for (int word = static_cast<int>(threadIdx.x); word < words; word += kCtaThreads)
     own += __popc(seen[word]);
   atomicAdd(&blocks, own);
   __syncthreads();
@@ -284,12 +301,28 @@ __global__ void __launch_bounds__(kThreads)
   }
   const std::int64_t row = counts->rows[blockIdx.x];
   if (wanted.words > 0 && may_want_blocks(counts->groups)) {
-    const BandCount band = count_blocks(a, row, wanted.words);
+    const BandCount band = count_blocks<kThreads>(a, row, wanted.words);
     if (threadIdx.x == 0) counts->bands[blockIdx.x] = band;
   }
   if (wanted.value_bytes == 0) return;
   const int most = most_of_four(a, wanted.value_bytes, row);
   if (threadIdx.x == 0) counts->most_of_four[blockIdx.x] = most;
+}
+
+// The CTAs of count_rows, then one for each sampled row.
+__global__ void __launch_bounds__(kRowThreads)
+    glance(DeviceCsr a, int words, std::size_t value_bytes, Counts* out) {
+  const int cta = static_cast<int>(blockIdx.x);
+  if (cta < kRowCtas) return count_rows_of_cta(a, cta, out);
+  const int sample = cta - kRowCtas;
+  const std::int64_t row = row_at_nonzero(a, sample);
+  if (words > 0) {
+    const BandCount band = count_blocks<kRowThreads>(a, row, words);
+    if (threadIdx.x == 0) out->bands[sample] = band;
+  }
+  if (value_bytes == 0) return;
+  const int most = most_of_four(a, value_bytes, row);
+  if (threadIdx.x == 0) out->most_of_four[sample] = most;
 }
 
 __device__ bool has_column(const DeviceCsr& a, std::int64_t begin, std::int64_t end,
@@ -347,15 +380,23 @@ int words_of_blocks(const DeviceCsr& a) {
   return words * std::int64_t{sizeof(unsigned)} > kMostBytes ? 0 : static_cast<int>(words);
 }
 
+std::size_t bytes_of_windows(const DeviceCsr& a) {
+  const std::int64_t columns = std::min<std::int64_t>(a.cols, wcsr::kSlab<kRowThreads>);
+  return (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup;
+}
+
+// Of values of which groups of four are counted.
+std::size_t bytes_of_four(const DeviceCsr& a, bool may_be_two_four) {
+  return may_be_two_four ? bytes_of(a.value_type) : 0;
+}
+
 Counts counts_of(const DeviceCsr& a, bool may_be_two_four, Device& device) {
   constexpr std::int64_t kMostRead = 1 << 24, kMostCtas = 1024;
   const Buffer counts = device.allocate(sizeof(Counts));
   auto* const out = counts.as<Counts>();
-  const std::int64_t columns = std::min<std::int64_t>(a.cols, wcsr::kSlab<kRowThreads>);
-  count_rows<<<kWindowCtas + kLongestCtas + 1, kRowThreads,
-               (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup, stream_of(device)>>>(a, out);
+  count_rows<<<kRowCtas, kRowThreads, bytes_of_windows(a), stream_of(device)>>>(a, out);
   SPMMBENCH_CUDA_LAUNCHED();
-  const Wanted wanted{words_of_blocks(a), may_be_two_four ? bytes_of(a.value_type) : 0,
+  const Wanted wanted{words_of_blocks(a), bytes_of_four(a, may_be_two_four),
                       (a.nnz + kMostRead - 1) / kMostRead};
   const std::int64_t read = kThreads * wanted.every;  // by a CTA at a time
   const std::int64_t ctas = kSampledRows + std::min((a.nnz + read - 1) / read, kMostCtas);
@@ -365,6 +406,18 @@ Counts counts_of(const DeviceCsr& a, bool may_be_two_four, Device& device) {
   compare_rows<<<kProbes * kOthers, 32, 0, stream_of(device)>>>(a, out);
   SPMMBENCH_CUDA_LAUNCHED();
   return downloaded<Counts>(counts, device)[0];
+}
+
+// Without what compare_rows counts.
+Counts counts_at_a_glance(const DeviceCsr& a, bool may_be_two_four, Device& device) {
+  const ToldToHost told(device);
+  const int words = words_of_blocks(a);
+  const std::size_t shared = std::max(bytes_of_windows(a), words * sizeof(unsigned));
+  glance<<<kRowCtas + static_cast<int>(kSampledRows), kRowThreads, shared, stream_of(device)>>>(
+      a, words, bytes_of_four(a, may_be_two_four), told.as<Counts>());
+  SPMMBENCH_CUDA_LAUNCHED();
+  device.synchronize();
+  return told.read<Counts>(offsetof(Counts, shares));
 }
 
 // Groups were drawn in proportion to their nonzeros, so each counts the same.
@@ -406,9 +459,8 @@ double overlap_of(const float* shares) {
   return rows < least ? kUnknownRowOverlap : sum / rows;
 }
 
-}  // namespace
-
-MatrixFeatures features_on_device(const DeviceCsr& a, Device& device) {
+MatrixFeatures features_by(Counts (*count)(const DeviceCsr&, bool, Device&), const DeviceCsr& a,
+                           Device& device) {
   MatrixFeatures out;
   out.rows = static_cast<double>(a.rows);
   out.cols = static_cast<double>(a.cols);
@@ -417,7 +469,7 @@ MatrixFeatures features_on_device(const DeviceCsr& a, Device& device) {
   if (a.nnz == 0) return out;
   out.mean_row = out.nnz / out.rows;
   const bool may_be_two_four = out.mean_row >= kLeastOfTwoFour * out.cols;
-  const Counts counts = counts_of(a, may_be_two_four, device);
+  const Counts counts = count(a, may_be_two_four, device);
   out.cv_row = row_length_variation(counts.lengths, a.rows, a.nnz);
   out.max_row = static_cast<double>(std::ranges::max(counts.longest));
   out.empty_rows = static_cast<double>(counts.empty_rows.empty) / counts.empty_rows.sampled;
@@ -425,8 +477,18 @@ MatrixFeatures features_on_device(const DeviceCsr& a, Device& device) {
   if (!may_fill_blocks(out)) take_all_blocks(out);
   else if (words_of_blocks(a) > 0) set_blocks(counts.bands, out);
   out.most_of_four = may_be_two_four ? std::max(1, std::ranges::max(counts.most_of_four)) : 4;
-  out.row_overlap = overlap_of(counts.shares);
+  if (count == counts_of) out.row_overlap = overlap_of(counts.shares);
   return out;
+}
+
+}  // namespace
+
+MatrixFeatures features_on_device(const DeviceCsr& a, Device& device) {
+  return features_by(counts_of, a, device);
+}
+
+MatrixFeatures features_at_a_glance(const DeviceCsr& a, Device& device) {
+  return features_by(counts_at_a_glance, a, device);
 }
 
 }  // namespace spmmbench

@@ -8,5 +8,8 @@ namespace spmmbench {
 MatrixFeatures features_on_device(const DeviceCsr&, Device&) {
   throw Unsupported("built without CUDA");
 }
+MatrixFeatures features_at_a_glance(const DeviceCsr&, Device&) {
+  throw Unsupported("built without CUDA");
+}
 
 }  // namespace spmmbench

@@ -8,31 +8,12 @@
 #include "select/device_rates.hpp"
 #include "select/rank.hpp"
 #include "spmmbench/error.hpp"
-#include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
 
 // After less products nothing that has to be prepared pays.
 constexpr double kNothingPaysUs = 50;
-
-// Those that prepare nothing, ours first.
-const std::vector<const Estimator*>& of_plain_csr() {
-  static const std::vector<const Estimator*> found = [] {
-    const auto info_of = [](const Estimator* one) -> const KernelInfo* {
-      const Kernel* kernel = Registry<Kernel>::instance().find(one->spec);
-      return kernel == nullptr ? nullptr : &kernel->info();
-    };
-    std::vector<const Estimator*> all;
-    for (const auto& one : estimators())
-      if (const KernelInfo* info = info_of(one.get()); info != nullptr && info->reads_plain_csr)
-        all.push_back(one.get());
-    std::stable_partition(all.begin(), all.end(),
-                          [&](const auto* one) { return !info_of(one)->baseline; });
-    return all;
-  }();
-  return found;
-}
 
 // Where it is among the candidates, of which it becomes one.
 std::size_t place_of(const Candidate& one, std::vector<Candidate>& candidates) {
@@ -43,21 +24,6 @@ std::size_t place_of(const Candidate& one, std::vector<Candidate>& candidates) {
 }
 
 }  // namespace
-
-std::optional<Start> start_of(const SparseOperand& a, const Shape& shape,
-                              const DeviceInfo& device) {
-  const MatrixFeatures sizes = features_of_sizes(a.m(), a.k(), a.nnz());
-  const DeviceModel model = device_model(device, known_rates(device));
-  std::string refusal;
-  for (const Estimator* one : of_plain_csr()) {
-    const auto estimate = one->estimate(Product(sizes, shape, a.precision, model));
-    if (!estimate) continue;
-    const Candidate candidate{one->spec, *estimate};
-    if (auto choice = supported(candidate, a, shape, device, refusal))
-      return Start{*std::move(choice), candidate};
-  }
-  return std::nullopt;
-}
 
 StartingPlan::StartingPlan(Chooser& chooser, Start start, const Shape& shape,
                            std::size_t copied_bytes, StageTimer& stages)
@@ -96,8 +62,7 @@ void StartingPlan::prepare_more() {
 }
 
 void StartingPlan::rank_by_sizes() {
-  std::vector<Candidate> candidates =
-      candidates_by_sizes(chooser_.a(), shape_, chooser_.device().info());
+  std::vector<Candidate> candidates = candidates_by_sizes(start_);
   const std::size_t at = place_of(start_.candidate, candidates);
   settling_.emplace(std::move(candidates), at);
 }

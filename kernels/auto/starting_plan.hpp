@@ -7,19 +7,11 @@
 #include <vector>
 
 #include "auto/chooser.hpp"
+#include "auto/early.hpp"
 #include "select/settling.hpp"
 #include "spmmbench/kernel.hpp"
 
 namespace spmmbench {
-
-// The product that needs no preparation.
-struct Start {
-  Choice choice;
-  Candidate candidate;  // its estimate is made without features of A
-};
-
-// Ours before a vendor's. Empty where none supports the problem.
-std::optional<Start> start_of(const SparseOperand& a, const Shape& shape, const DeviceInfo& device);
 
 // How long products take at least before `auto` looks at A, in microseconds. A look takes 50 to 100
 // of them, on samples on the host or on the device (docs/decisions/selection-trials.md).

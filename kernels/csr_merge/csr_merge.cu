@@ -69,18 +69,23 @@ int most_places(Precision precision, std::int64_t n) {
 }
 
 // Small matrices are cut finely, so that every group of the device has work; large ones coarsely,
-// since each CTA begins with a search. Odd numbers spread the groups' places over the banks of
-// shared memory.
+// since each CTA begins with a search. CTAs of rows of B are no more than the device holds at once,
+// or than whole times that: one more takes as long as all of them. Of those of a vector it holds
+// more. Odd numbers spread the groups' places over the banks of shared memory.
 const auto kItems = auto_integer_option("items", 1, 127, "places of the merge path for each group");
 int items_of_group(std::int64_t places, std::int64_t slabs, int lanes, int most_of_cta,
-                   int sm_count) {
+                   int sm_count, bool is_vector) {
   const std::int64_t groups =
       std::int64_t{sm_count} * csr_merge::kCtasPerSm * (csr_merge::kThreads / lanes);
   constexpr int kLeast = 7;
   const int worth = lanes >= 32 ? 127 : lanes == 16 ? 63 : lanes >= 4 ? 31 : 15;
   const int most = std::min(worth, most_of_cta / (csr_merge::kThreads / lanes));
-  const auto even = static_cast<int>(std::min<std::int64_t>(most, places * slabs / groups));
-  return std::max(kLeast, even | 1);
+  const std::int64_t work = places * slabs;
+  if (is_vector)
+    return std::max(kLeast, static_cast<int>(std::min<std::int64_t>(most, work / groups)) | 1);
+  const auto shares_of = [work](std::int64_t whole) { return (work + whole - 1) / whole; };
+  const std::int64_t waves = std::max<std::int64_t>(1, shares_of(groups * most));
+  return std::max(kLeast, static_cast<int>(shares_of(groups * waves)) | 1);
 }
 
 constexpr std::size_t piece_bytes(Precision precision) { return is_scaled(precision) ? 8 : 16; }
@@ -93,8 +98,8 @@ Division divide(const SparseOperand& a, std::int64_t n, const Options& options, 
   const std::int64_t slabs = (n + lanes * per_lane - 1) / (lanes * per_lane);
   const std::int64_t all = a.m() + a.nnz();
   Division out{lanes,
-               kItems(options).value_or(
-                   items_of_group(all, slabs, lanes, most_places(a.precision, n), sm_count)),
+               kItems(options).value_or(items_of_group(
+                   all, slabs, lanes, most_places(a.precision, n), sm_count, n == 1)),
                0, slabs, n == 1 ? 4 : slabs * lanes * per_lane};
   out.ctas = (all + out.places() - 1) / out.places();
   return out;

@@ -131,7 +131,12 @@ double search(const Product& p) { return searches_order(p) ? 1 : 0; }
 double search_nonzeros(const Product& p) { return search(p) * prepare_amounts::nonzeros(p); }
 double search_rows(const Product& p) { return search(p) * prepare_amounts::rows(p); }
 
-double windows_of_longest(const Product& p) { return p.f.max_row / 1000; }
+// A long row's window is built in parts (kernels/window/device_build.cu), so that longer ones take
+// hardly more.
+double windows_of_longest(const Product& p) {
+  constexpr double kMost = 4000, kUnit = 1000;  // nonzeros
+  return std::min(p.f.max_row, kMost) / kUnit;
+}
 
 std::vector<Amount> prepare() {
   std::vector<Amount> all = prepare_amounts::of_csr();

@@ -22,7 +22,8 @@ double ordered_tiles(const Product&);
 double search(const Product&);           // 1
 double search_nonzeros(const Product&);  // millions
 double search_rows(const Product&);      // millions
-// Of windows: thousands of nonzeros of the longest row, whose window takes longest to build.
+// Of windows: thousands of nonzeros of the longest row, 4 at most: its window takes longest to
+// build.
 double windows_of_longest(const Product&);
 std::vector<Amount> prepare();              // this and prepare_amounts::of_csr
 std::vector<Amount> prepare_with_search();  // and the search

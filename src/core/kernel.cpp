@@ -31,8 +31,9 @@ std::vector<ElementType> written_types(const KernelInfo& info) {
 }
 
 bool writes(const KernelInfo& info, Precision precision, ElementType c_type) {
-  return (precision == Precision::fp64) == (c_type == ElementType::f64) &&
-         contains(written_types(info), c_type);
+  if ((precision == Precision::fp64) != (c_type == ElementType::f64)) return false;
+  return contains(info.c_types, c_type) ||
+         (c_type == ElementType::f64 && contains(info.precisions, Precision::fp64));
 }
 
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n) {

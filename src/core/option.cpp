@@ -98,6 +98,7 @@ void check_options(const std::vector<OptionSpec>& declared, const Options& given
 }
 
 void check_options(const Kernel& kernel, const Options& options) {
+  if (options.values().empty()) return;
   check_options(kernel.info().options, options, "kernel " + kernel.info().name);
 }
 

@@ -31,8 +31,8 @@ double weighted_sum(const std::vector<Amount>& amounts, const std::vector<double
 std::optional<Estimate> Estimator::estimate(const Product& product) const {
   const auto fitted_to = [&](Precision precision) {
     return std::ranges::find_if(factors, [&](const Factors& one) {
-      return one.candidate == spec && one.precision == precision && product.n >= one.least_n &&
-             product.n <= one.most_n;
+      return one.precision == precision && product.n >= one.least_n && product.n <= one.most_n &&
+             one.candidate == spec;
     });
   };
   auto row = fitted_to(product.precision);

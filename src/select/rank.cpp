@@ -30,14 +30,20 @@ MatrixFeatures features_of_sizes(std::int64_t rows, std::int64_t cols, std::int6
   return sizes;
 }
 
+bool may_go_by_sizes(const Estimator& one) { return one.any_rows_from > 0 && one.on_device; }
+
+std::optional<Candidate> candidate_by_sizes(const Estimator& one, const Product& of_sizes) {
+  if (!may_go_by_sizes(one) || of_sizes.n < one.any_rows_from) return std::nullopt;
+  if (one.standing_for(of_sizes) != Standing::full) return std::nullopt;
+  const auto estimate = one.estimate(of_sizes);
+  if (!estimate) return std::nullopt;
+  return Candidate{one.spec, *estimate, Standing::full, true};
+}
+
 std::vector<Candidate> candidates_by_sizes(const Product& of_sizes) {
   std::vector<Candidate> out;
-  for (const auto& one : estimators()) {
-    if (one->any_rows_from == 0 || of_sizes.n < one->any_rows_from || !one->on_device) continue;
-    if (one->standing_for(of_sizes) != Standing::full) continue;
-    if (const auto estimate = one->estimate(of_sizes))
-      out.push_back({one->spec, *estimate, Standing::full, true});
-  }
+  for (const auto& one : estimators())
+    if (const auto candidate = candidate_by_sizes(*one, of_sizes)) out.push_back(*candidate);
   return out;
 }
 

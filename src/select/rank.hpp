@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,8 +26,10 @@ std::vector<Candidate> candidates_of(const Product& product);
 // gathers a row of B for every nonzero, and as the worst are for one that gains by their structure:
 // rows of equal length that share no column.
 MatrixFeatures features_of_sizes(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
-// Those that may be chosen by such features (Estimator::any_rows_from), prepared from an A on the
+// Whether it may be chosen by such features (Estimator::any_rows_from), prepared from an A on the
 // device.
+bool may_go_by_sizes(const Estimator& estimator);
+std::optional<Candidate> candidate_by_sizes(const Estimator& estimator, const Product& of_sizes);
 std::vector<Candidate> candidates_by_sizes(const Product& of_sizes);
 
 // The time by which candidates are ranked. `calls` > 0 counts preparation, spread over so many

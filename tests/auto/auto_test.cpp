@@ -38,6 +38,9 @@ double cuda_time_beside_us(const std::function<void()>&, int, const std::functio
   throw DeviceError("no GPU", false);
 }
 MatrixFeatures features_on_device(const DeviceCsr&, Device&) { throw DeviceError("no GPU", false); }
+MatrixFeatures features_at_a_glance(const DeviceCsr&, Device&) {
+  throw DeviceError("no GPU", false);
+}
 void cuda_scale_add(const DenseView&, const DenseView&, const Scalars&, Stream) {}
 #endif
 

@@ -7,8 +7,11 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "devices.hpp"
+#include "gpu/csr_on_device.hpp"
+#include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 #include "verify/bound.hpp"
@@ -20,6 +23,7 @@ namespace {
 constexpr std::int64_t kBandRows = 20'000, kBandEntries = 16, kBandN = 64;
 constexpr Precision kBandPrecision = Precision::fp16;
 constexpr int kSettlingLaunches = 1 << 15;
+constexpr std::uint64_t kMostBytesToHost = std::uint64_t{64} << 10;  // bytes a plan
 
 // Rows of columns near the diagonal, so that kernels with a format of their own gain.
 CsrMatrix band_of_columns() {
@@ -115,6 +119,35 @@ TEST_F(AutoOnDevice, SettledItIsRightAndPreparesNothingMore) {
   }
   EXPECT_TRUE(is_right([&] { launch(); }));
   EXPECT_EQ(launched(), settled);
+}
+
+class BandOnTheDevice final : public LazyCsr {
+ public:
+  const CsrMatrix& get() override { throw Error("A is read on the host"); }
+};
+
+// Whether a plan of auto says that it has looked at A.
+bool has_looked(const Plan& plan) { return plan.report().metrics.contains("feature_gathered_8"); }
+
+TEST_F(AutoOnDevice, FewCallsOfAnAOnTheDeviceAloneAreRightBySizesAndByAGlance) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  open(device);
+  const CsrOnDevice resident(a_, kBandPrecision, device);
+  BandOnTheDevice unread;
+  for (const auto& [calls, looks] : {std::pair{"auto?calls=1", false}, {"auto?calls=200", true}}) {
+    SCOPED_TRACE(calls);
+    SparseOperand operand{HostCsr(&unread), {}, kBandPrecision, orders_.get()};
+    operand.on_device = &resident.view();
+    const Options options = Spec::parse(calls).options;
+    const std::uint64_t before = device.bytes_to_host();
+    const auto prepared = kernel_.prepare(operand, options, device, stages_);
+    plan_ = prepared->bind({.n = kBandN}, stages_);
+    EXPECT_LT(device.bytes_to_host() - before, kMostBytesToHost);
+    EXPECT_EQ(has_looked(*plan_), looks);
+    EXPECT_FALSE(plan_->report().pick->measured());
+    EXPECT_TRUE(is_right([&] { launch(); })) << launched();
+    plan_.reset();
+  }
 }
 
 }  // namespace

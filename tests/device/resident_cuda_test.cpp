@@ -15,6 +15,7 @@
 #include "downloaded.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/csr_on_device.hpp"
+#include "select/row_overlap.hpp"
 #include "shapes.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
@@ -284,6 +285,17 @@ TEST(ResidentA, HasAboutTheFeaturesThatTheHostFinds) {
     EXPECT_TRUE(got.row_overlap >= 0 && got.row_overlap <= 1) << got.row_overlap;
     EXPECT_EQ(features_on_device(resident.view(), device).row_overlap, got.row_overlap)
         << "it depends on threads";
+  }
+}
+
+TEST(ResidentA, IsSeenAtAGlanceAsInALook) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : shapes_of(Precision::fp16)) {
+    SCOPED_TRACE(shape.name);
+    const CsrOnDevice resident(shape.matrix, Precision::fp16, device);
+    MatrixFeatures look = features_on_device(resident.view(), device);
+    look.row_overlap = kUnknownRowOverlap;
+    EXPECT_EQ(named_features(features_at_a_glance(resident.view(), device)), named_features(look));
   }
 }
 
