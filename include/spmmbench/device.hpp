@@ -31,6 +31,9 @@ struct DenseView {
   Layout layout = Layout::row_major;
   ElementType type = ElementType::f32;
   float scale = 1;  // of B: an element is this times what is stored (is_scaled)
+  // Of B, in the same memory: an element is also this times its block's (block_scales.hpp). Null:
+  // blocks have no scales.
+  const float* block_scales = nullptr;
 
   std::int64_t lines() const { return layout == Layout::row_major ? rows : cols; }
   std::int64_t line_length() const { return layout == Layout::row_major ? cols : rows; }

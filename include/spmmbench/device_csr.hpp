@@ -21,6 +21,8 @@ struct DeviceCsr {
   // uses it counts this as its own.
   double upload_ms = 0;
   float scale = 1;  // an element is this times its value
+  // It is also this times its block's, as CsrMatrix has them. Null: blocks have no scales.
+  const float* block_scales = nullptr;
 };
 
 }  // namespace spmmbench

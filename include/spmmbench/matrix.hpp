@@ -19,6 +19,8 @@ struct CsrMatrix {
   std::vector<float> values;                // nnz
   std::vector<double> values64 = {};        // nnz, or empty
   float scale = 1;  // an element is this times its value (is_scaled in precision.hpp)
+  // An element is also this times its block's. Empty: blocks have no scales (block_scales.hpp).
+  std::vector<float> block_scales = {};
 
   std::int64_t nnz() const { return row_ptr.back(); }
   std::int64_t row_length(std::int64_t row) const { return row_ptr[row + 1] - row_ptr[row]; }

@@ -91,7 +91,8 @@ enum {
   SPMMBENCH_BF16_IN = 3,
   SPMMBENCH_FP64_IN = 4,
   SPMMBENCH_FP8_E4M3_IN = 5,
-  SPMMBENCH_FP8_E5M2_IN = 6
+  SPMMBENCH_FP8_E5M2_IN = 6,
+  SPMMBENCH_FP8_E4M3_BLOCK_IN = 7 /* blocks have scales, which these structs lack: refused */
 };
 
 /* Of B and C: element (i, j) lies at data[i * ld + j] (row major) or data[j * ld + i]. */

@@ -27,7 +27,8 @@
 // What A's values and B are rounded to before any kernel sees them: X(id, name, element type,
 // fraction bits kept, number in plugin.h, cublasComputeType_t). tf32 is stored as fp32 whose low 13
 // bits are zero. fp64 accumulates in fp64 and has a C of fp64, all others accumulate in fp32. What
-// lies in 8 bits has a scale of A and one of B (scale_of).
+// lies in 8 bits has a scale of A and one of B (scale_of), with `block` in its name scales of
+// blocks of them (block_scales.hpp).
 #define SPMMBENCH_PRECISIONS(X)                                               \
   X(fp32, "fp32", f32, 23, SPMMBENCH_FP32_IN, CUBLAS_COMPUTE_32F)             \
   X(tf32, "tf32", f32, 10, SPMMBENCH_TF32_IN, CUBLAS_COMPUTE_32F_FAST_TF32)   \
@@ -35,7 +36,8 @@
   X(bf16, "bf16", bf16, 7, SPMMBENCH_BF16_IN, CUBLAS_COMPUTE_32F)             \
   X(fp64, "fp64", f64, 52, SPMMBENCH_FP64_IN, CUBLAS_COMPUTE_64F)             \
   X(fp8_e4m3, "fp8_e4m3", e4m3, 3, SPMMBENCH_FP8_E4M3_IN, CUBLAS_COMPUTE_32F) \
-  X(fp8_e5m2, "fp8_e5m2", e5m2, 2, SPMMBENCH_FP8_E5M2_IN, CUBLAS_COMPUTE_32F)
+  X(fp8_e5m2, "fp8_e5m2", e5m2, 2, SPMMBENCH_FP8_E5M2_IN, CUBLAS_COMPUTE_32F) \
+  X(fp8_e4m3_block, "fp8_e4m3_block", e4m3, 3, SPMMBENCH_FP8_E4M3_BLOCK_IN, CUBLAS_COMPUTE_32F)
 
 namespace spmmbench {
 
@@ -273,6 +275,10 @@ SPMMBENCH_HOST_DEVICE constexpr bool is_scaled(Precision precision) {
 #undef SPMMBENCH_CASE
   }
   return false;
+}
+// Whether blocks of A and of B have scales of their own (block_scales.hpp).
+SPMMBENCH_HOST_DEVICE constexpr bool has_block_scales(Precision precision) {
+  return precision == Precision::fp8_e4m3_block;
 }
 template <class Stored>
 SPMMBENCH_HOST_DEVICE constexpr float scale_in(float greatest) {

@@ -48,6 +48,12 @@ SPMMBENCH_HOST_DEVICE constexpr double uniform_in(Precision precision, std::uint
   return round_to(precision, uniform_at(seed, row, col) / scale_of(precision, 1.0F));
 }
 
+// Scales of blocks: 1 or 2, so that a neighbour's is not the same.
+SPMMBENCH_HOST_DEVICE constexpr float drawn_block_scale(std::uint64_t seed, std::uint64_t row,
+                                                        std::uint64_t col) {
+  return (hash_position(seed, row, col) & 1) != 0 ? 2 : 1;
+}
+
 // Streams of one seed that must differ.
 inline constexpr std::uint64_t kStreamA = 0xA;
 inline constexpr std::uint64_t kStreamB = 0xB;

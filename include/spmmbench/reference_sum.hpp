@@ -21,6 +21,13 @@ struct alignas(16) ReferenceSum {
     if (product != 0 && std::isfinite(product))
       magnitude += fmax(fabs(a), least) * fmax(fabs(b), least);
   }
+  // `scale`: of the block of A times that of the block of B, above 0.
+  SPMMBENCH_HOST_DEVICE void add_scaled(double a, double b, double least, double scale) {
+    ReferenceSum product;
+    product.add(a, b, least);
+    product.finish(scale);
+    add(product);
+  }
   SPMMBENCH_HOST_DEVICE void add(const ReferenceSum& other) {
     sum += other.sum;
     magnitude += other.magnitude;
@@ -50,6 +57,10 @@ struct TwoTermSum {
     add_term(product);
     low += fma(a, b, -product);
     if (std::isfinite(a) && std::isfinite(b)) magnitude += fabs(product);
+  }
+  // fp64 has no scales of blocks.
+  SPMMBENCH_HOST_DEVICE void add_scaled(double a, double b, double /*least*/, double /*scale*/) {
+    add(a, b);
   }
   SPMMBENCH_HOST_DEVICE void add(const TwoTermSum& other) {
     add_term(other.sum);

@@ -65,7 +65,10 @@ __global__ void transpose(DenseView b, DenseView out) {
 // A in blocks, on the device. It is the same for every shape of B and C.
 struct BlockedA {
   BlockedA(const SparseOperand& operand, const Options& o, Device& device, StageTimer& stages)
-      : a(operand), options(o), block(bcsr::block_of(o, operand.precision)) {
+      : a(operand),
+        options(o),
+        block(bcsr::block_of(o, operand.precision)),
+        scales(operand, device) {
     const ElementType type = storage_type(a.precision);
     const ResidentCsr resident(a, device, stages);
     const auto timed = stages.scope("build");
@@ -90,6 +93,7 @@ struct BlockedA {
   SparseOperand a;
   Options options;
   bcsr::Block block;
+  ResidentScales scales;  // of blocks of 128 x 128, whatever `block` is
   bcsr::DeviceBlocks built;
   CUtensorMap map{};
 };
@@ -141,7 +145,8 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
       device.synchronize();
     }
     report_.device_bytes +=
-        sum_of_bytes(a.built.values, a.built.steps, work_, work_ptr_, b_workspace_);
+        sum_of_bytes(a.built.values, a.built.steps, work_, work_ptr_, b_workspace_) +
+        a.scales.bytes();
     arguments_ = {.steps = a.built.steps.as<BcsrStep>(),
                   .work = work_.as<bcsr::Work>(),
                   .work_ptr = work_ptr_.as<std::int32_t>(),
@@ -153,7 +158,10 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
                   .layout_c = problem.layout,
                   .type_c = problem.c_type,
                   .columns_c = problem.n,
-                  .scale = 1};
+                  .scale = 1,
+                  .block_scales = a.scales.data(),
+                  .scale_line = static_cast<int>(scale_line_of_a(problem.k())),
+                  .map_scales = {}};
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -169,6 +177,9 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
     if (kernel_b.data != arguments_.b.data || kernel_b.ld != arguments_.b.ld) {
       set_map_b(kernel_b);
     }
+    if ((variant_.sums == bcsr::Sums::scaled) != (b.block_scales != nullptr))
+      throw Error("A and B have scales of blocks, or neither has");
+    if (b.block_scales != scales_of_b_) set_map_scales(b);
     arguments_.b = bcsr::Lines(kernel_b);
     if (c.data != c_.data || c.ld != c_.ld) {
       map_c_ = tile_store::map_of(c);
@@ -202,7 +213,7 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
       std::ranges::reverse(steps);
     const int step_columns = bcsr::step_columns(a_.a.precision);
     const int of_instruction = step_columns * bcsr::kMmaBytes / bcsr::kLineBytes;
-    const bool promotes = variant_.sums == bcsr::Sums::promoted;
+    const bool promotes = variant_.sums != bcsr::Sums::whole;
     SumOrder order;
     for (const BcsrStep& step : steps) {
       if (step.a_row[member] < 0) continue;
@@ -240,6 +251,15 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
     const std::array<std::uint32_t, 3> box{
         piece, piece, arguments_.b_whole ? static_cast<std::uint32_t>(variant_.tile_n) / piece : 1};
     map_b_ = make_tensor_map(b.data, b.type, extents, strides, box, options);
+  }
+  void set_map_scales(const DenseView& b) {
+    const std::array<std::uint64_t, 2> extents{static_cast<std::uint64_t>(b.cols),
+                                               static_cast<std::uint64_t>(scaled_blocks(b.rows))};
+    const std::array<std::uint64_t, 1> strides{scale_line_of_b(b.cols) * sizeof(float)};
+    const std::array<std::uint32_t, 2> box{static_cast<std::uint32_t>(variant_.tile_n), 1};
+    arguments_.map_scales =
+        make_tensor_map(b.block_scales, ElementType::f32, extents, strides, box);
+    scales_of_b_ = b.block_scales;
   }
   void describe(const Problem& problem, std::int64_t n_tiles) {
     const BcsrGroupIndex& groups = a_.groups();
@@ -304,7 +324,8 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
   PlanReport report_;
   Buffer work_, work_ptr_, b_workspace_;
   DenseView b_transposed_;
-  DenseView c_;  // of map_c_
+  DenseView c_;                         // of map_c_
+  const float* scales_of_b_ = nullptr;  // of map_scales
   CUtensorMap map_b_{}, map_c_{};
   bcsr::Arguments arguments_{};
 };
@@ -334,8 +355,8 @@ class AsyncBcsr final : public Kernel {
     info_.source = "AsyncSparse, arXiv 2604.17834";
     info_.min_compute_capability = 90;
     info_.exact_architecture = true;
-    info_.precisions = {Precision::tf32, Precision::fp16, Precision::fp8_e4m3, Precision::fp8_e5m2,
-                        Precision::bf16};
+    info_.precisions = {Precision::tf32,     Precision::fp16,           Precision::fp8_e4m3,
+                        Precision::fp8_e5m2, Precision::fp8_e4m3_block, Precision::bf16};
     info_.c_types = {ElementType::f32, ElementType::f16, ElementType::bf16};
     info_.layouts = {Layout::row_major, Layout::col_major};
     info_.accumulation = Accumulation::fp32_tensor_core;
@@ -353,6 +374,8 @@ class AsyncBcsr final : public Kernel {
     if (is_scaled(problem.precision) && problem.layout == Layout::row_major)
       return Support::no("wgmma reads 8-bit operands along K: needs column-major B and C");
     const Options& o = problem.options;
+    if (has_block_scales(problem.precision) && !bcsr::kPromote(o))
+      return Support::no("scales of blocks multiply sums of 128 columns: needs promote=1");
     const bcsr::Block block = bcsr::block_of(o, problem.precision);
     const int unit_k = bcsr::step_columns(problem.precision);
     if (block.rows % bcsr::kUnitRows != 0 || block.cols % unit_k != 0)
@@ -387,7 +410,8 @@ class AsyncBcsr final : public Kernel {
     std::int64_t bytes = filled.stored * type_bytes + 32 * steps + 32 * work +
                          static_cast<std::int64_t>(
                              resident_bytes(problem) +
-                             bcsr::scratch_bytes(problem.m(), problem.k(), block.rows, block.cols));
+                             bcsr::scratch_bytes(problem.m(), problem.k(), block.rows, block.cols) +
+                             ResidentScales::copied_bytes(problem));
     if (bcsr::kernel_layout(problem) != problem.layout) {
       constexpr std::int64_t kMost = kMaxGridY * kTransposeTile;
       if (problem.n > kMost) return Support::no(fmt::format("row-major with N above {}", kMost));

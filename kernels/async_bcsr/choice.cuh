@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "async_bcsr/device.cuh"
+#include "common/resident_scales.hpp"
 #include "core/parse_number.hpp"
 #include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"
@@ -83,6 +84,7 @@ inline const std::vector<Variant>& variants() {
     add_shapes<ptx::Tf32, Layout::col_major>(out);
     add_shapes<__nv_fp8_e4m3, Layout::col_major>(out);
     add_shapes<__nv_fp8_e4m3, Layout::col_major, Sums::promoted>(out);
+    add_shapes<__nv_fp8_e4m3, Layout::col_major, Sums::scaled>(out);
     add_shapes<__nv_fp8_e5m2, Layout::col_major>(out);
     add_shapes<__nv_fp8_e5m2, Layout::col_major, Sums::promoted>(out);
     constexpr Layout kRow = Layout::row_major;
@@ -159,7 +161,13 @@ inline Layout kernel_layout(const Problem& problem) {
 }
 
 inline Sums sums_of(const Problem& problem) {
+  if (has_scales_of_blocks(problem)) return Sums::scaled;
   return is_scaled(problem.precision) && kPromote(problem.options) ? Sums::promoted : Sums::whole;
+}
+
+// As what a variant has it: scales of blocks are in its sums.
+constexpr Precision without_scales(Precision precision) {
+  return precision == Precision::fp8_e4m3_block ? Precision::fp8_e4m3 : precision;
 }
 
 // Null when there is none.
@@ -169,7 +177,7 @@ inline const Variant* find_variant(const Problem& problem, int tile_n, int clust
   const bool specialised = kSpecialise(o);
   const Sums sums = sums_of(problem);
   for (const Variant& v : variants())
-    if (v.precision == problem.precision && v.layout_b == kernel_layout(problem) &&
+    if (v.precision == without_scales(problem.precision) && v.layout_b == kernel_layout(problem) &&
         v.tile_n == tile_n && v.loader == loader && v.specialised == specialised &&
         v.cluster == cluster && v.sums == sums)
       return &v;
@@ -188,7 +196,7 @@ inline const Variant* choose_variant(const Problem& problem) {
       static_cast<double>(problem.nnz()) <
       kFewNonzeros * static_cast<double>(problem.m()) * static_cast<double>(problem.k());
   // With promoted sums a pair takes 4 % longer than single CTAs (50 to 80 % zeros).
-  const bool promotes = sums_of(problem) == Sums::promoted;
+  const bool promotes = sums_of(problem) != Sums::whole;
   const Variant* const pairs = !few && !promotes && (tiles % 2 == 0 || tiles >= kManyTiles)
                                    ? find_variant(problem, tile_n, 2)
                                    : nullptr;

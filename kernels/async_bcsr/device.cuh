@@ -27,7 +27,8 @@ template <class S>
 class Walk {
  public:
   __device__ Walk(const Arguments& args, int cluster, std::uint32_t rank)
-      : steps_(reinterpret_cast<const int4*>(args.steps)),
+      : args_(args),
+        steps_(reinterpret_cast<const int4*>(args.steps)),
         at_(args.work + (args.work_ptr == nullptr ? cluster : args.work_ptr[cluster])),
         last_(args.work + (args.work_ptr == nullptr ? cluster + 1 : args.work_ptr[cluster + 1])),
         rank_(rank) {
@@ -48,12 +49,17 @@ class Walk {
       mine_ = ahead_;
       if (at_step_ + 32 < work_.end) read_steps(at_step_ + 32, work_.end);
       else read_steps(next_.begin, next_.end);
+      if constexpr (S::kBlockScales) my_scale_ = make_float2(scale_of(0), scale_of(1));
     }
     ++at_step_;
     step.k = __shfl_sync(~0U, mine_.x, i);
     step.a_row[0] = __shfl_sync(~0U, mine_.y, i);
     step.a_row[1] = __shfl_sync(~0U, mine_.z, i);
     step.a_column = __shfl_sync(~0U, mine_.w, i);
+    if constexpr (S::kBlockScales) {
+      step.scale[0] = __shfl_sync(~0U, my_scale_.x, i);
+      step.scale[1] = __shfl_sync(~0U, my_scale_.y, i);
+    }
     const bool last = at_step_ == work_.end;
     step.head.flags = (step.a_row[0] >= 0 ? 1U : 0U) | (step.a_row[1] >= 0 ? 2U : 0U) |
                       (last ? StageHead::kLastStep : 0U) |
@@ -80,13 +86,22 @@ class Walk {
     const int step = begin + static_cast<int>(threadIdx.x) % 32;
     ahead_ = step < end ? __ldg(steps_ + step) : make_int4(0, -1, -1, 0);
   }
+  // Of unit row `r` in my step.
+  __device__ float scale_of(int r) const {
+    constexpr int kUnitRowsPerBlock = kScaledBlock / kUnitRows;
+    if ((r == 0 ? mine_.y : mine_.z) < 0) return 0;
+    return __ldg(args_.block_scales + work_.unit_row[r] / kUnitRowsPerBlock * args_.scale_line +
+                 mine_.x / static_cast<int>(kScaledBlock));
+  }
 
+  const Arguments& args_;
   const int4* steps_;
   const Work *at_, *last_;  // at_: the block of next_
   std::uint32_t rank_;
   Work work_{}, next_{};
   int at_step_ = 0;
   int4 mine_{}, ahead_{};
+  float2 my_scale_{};
 };
 
 // The state of the loading side, in the threads that load.
@@ -96,7 +111,7 @@ struct Producer {
   const CUtensorMap& map_b;
   const Arguments& args;
   const typename S::Ring& ring;
-  StageHead* heads;    // of the stages
+  Front& front;
   std::uint32_t rank;  // in the cluster
   int thread;          // among the loaders
   Walk<S> walk;
@@ -111,11 +126,11 @@ struct Producer {
     if constexpr (S::kLoader == Loader::tma) {
       if (thread == 0) {
         ring.wait_empty(at);
-        load_tma<S>(map_a, map_b, args, ring, heads[at.stage], at.stage, step, rank);
+        load_tma<S>(map_a, map_b, args, ring, front, at.stage, step, rank);
       }
     } else {
       ring.wait_empty(at);
-      load_cp_async<S>(args, ring.stage(at.stage), heads[at.stage], step, thread);
+      load_cp_async<S>(args, ring.stage(at.stage), front.head[at.stage], step, thread);
       __pipeline_commit();
       ++unpublished;
     }
@@ -164,10 +179,37 @@ __device__ void multiply(float (&acc)[S::kTileN / 2], const char* tile_a, const 
   ptx::wgmma_wait_group<0>();
 }
 
-// The same with promoted sums. `part` holds the sums of some columns of one step.
+// acc += part, from accumulator `first` on.
+template <class S>
+__device__ void add(float (&acc)[S::kTileN / 2], const float (&part)[S::kPromotedN / 2],
+                    int first) {
+#pragma unroll
+  for (int i = 0; i < S::kPromotedN / 2; ++i) acc[first + i] += part[i];
+}
+
+// The same times the scales: `of_a` of the tile of A, `of_b` of the columns of `part`. A thread has
+// two columns out of eight, of two rows each.
+template <class S>
+__device__ void add_scaled(float (&acc)[S::kTileN / 2], const float (&part)[S::kPromotedN / 2],
+                           int first, float of_a, const float* of_b) {
+  const auto* const mine = reinterpret_cast<const float2*>(of_b) + threadIdx.x % 4;
+#pragma unroll
+  for (int i = 0; i < S::kPromotedN / 2; i += 4) {
+    const float2 scale = mine[i];
+    const float left = of_a * scale.x, right = of_a * scale.y;
+    acc[first + i] = fmaf(part[i], left, acc[first + i]);
+    acc[first + i + 1] = fmaf(part[i + 1], right, acc[first + i + 1]);
+    acc[first + i + 2] = fmaf(part[i + 2], left, acc[first + i + 2]);
+    acc[first + i + 3] = fmaf(part[i + 3], right, acc[first + i + 3]);
+  }
+}
+
+// The same with promoted sums. `part` holds the sums of some columns of one step. `scale` is that
+// of the tile of A; those of B lie behind its tile.
 template <class S>
 __device__ void multiply_and_promote(float (&acc)[S::kTileN / 2], float (&part)[S::kPromotedN / 2],
-                                     const char* tile_a, const char* tile_b) {
+                                     const char* tile_a, const char* tile_b,
+                                     [[maybe_unused]] float scale) {
   constexpr int kGroup = 8 * kLineBytes;
   const std::uint64_t a = ptx::wgmma_descriptor(tile_a, 0, kGroup);
 #pragma unroll
@@ -182,9 +224,12 @@ __device__ void multiply_and_promote(float (&acc)[S::kTileN / 2], float (&part)[
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<0>();
     ptx::keep_in_registers(part);
-#pragma unroll
-    for (int i = 0; i < S::kPromotedN / 2; ++i) acc[first / 2 + i] += part[i];
+    if constexpr (S::kBlockScales)
+      add_scaled<S>(acc, part, first / 2, scale,
+                    reinterpret_cast<const float*>(tile_b + S::kTilesB * kTileBytes) + first);
+    else add<S>(acc, part, first / 2);
   }
+  if constexpr (S::kBlockScales) __syncwarp();  // one lane releases the scales for all
 }
 
 // `producer`: null when producers are warps of their own. Votes decide the branches around the
@@ -192,7 +237,7 @@ __device__ void multiply_and_promote(float (&acc)[S::kTileN / 2], float (&part)[
 // around the branches and serialises the wgmmas.
 template <class S>
 __device__ void consume(const CUtensorMap& map_c, const Arguments& args,
-                        const typename S::Ring& ring, const StageHead* heads, char* staging,
+                        const typename S::Ring& ring, const Front& front, char* staging,
                         int consumer, [[maybe_unused]] Producer<S>* producer) {
   const auto any = [](std::uint32_t flag) { return __any_sync(~0U, flag != 0) != 0; };
   float acc[S::kTileN / 2];
@@ -214,20 +259,25 @@ __device__ void consume(const CUtensorMap& map_c, const Arguments& args,
       if constexpr (!S::kSpecialised) producer->publish();
       ring.wait_full(at);
       // Read by the lane that releases the stage; the shuffle has all lanes past the wait before.
-      const StageHead& head = heads[at.stage];
+      const StageHead& head = front.head[at.stage];
       if (lane == 0) flags = head.flags, row = head.unit_row[consumer], column = head.column;
       flags = __shfl_sync(~0U, flags, 0);
+      [[maybe_unused]] float scale = 0;
+      if constexpr (S::kBlockScales) {
+        if (lane == 0) scale = front.scale[at.stage][consumer];
+        scale = __shfl_sync(~0U, scale, 0);
+      }
       if (any(flags >> consumer & 1)) {
         const char* const tile = ring.stage(at.stage);
         const char *const a = tile + consumer * kTileBytes, *const b = tile + kHeight * kTileBytes;
-        if constexpr (S::kPromotes) multiply_and_promote<S>(acc, part, a, b);
+        if constexpr (S::kPromotes) multiply_and_promote<S>(acc, part, a, b, scale);
         else multiply<S>(acc, a, b);
       }
       ring.template release<S::kCluster>(at.stage);
       ring.advance(at);
       if constexpr (!S::kSpecialised) producer->load_next();
     } while (!any(flags & StageHead::kLastStep));
-    if constexpr (S::kScaled) {
+    if constexpr (S::kScaled && !S::kBlockScales) {
 #pragma unroll
       for (float& value : acc) value *= args.scale;
     }
@@ -257,13 +307,13 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   const auto producer = [&](int thread) {
     return Producer<S>{
-        map_a,      map_b, args,   ring,
-        front.head, rank,  thread, Walk<S>(args, static_cast<int>(blockIdx.x) / S::kCluster, rank)};
+        map_a, map_b, args,   ring,
+        front, rank,  thread, Walk<S>(args, static_cast<int>(blockIdx.x) / S::kCluster, rank)};
   };
   if constexpr (!S::kSpecialised) {
     Producer<S> own = producer(static_cast<int>(threadIdx.x));
     ptx::griddepcontrol_wait();
-    consume<S>(map_c, args, ring, front.head, staging, warpgroup, &own);
+    consume<S>(map_c, args, ring, front, staging, warpgroup, &own);
   } else {
     with_roles<S::kConsumers, S::kRoleRegisters>(
         [&](int thread) {
@@ -276,7 +326,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
         },
         [&] {
           ptx::griddepcontrol_wait();
-          consume<S>(map_c, args, ring, front.head, staging, warpgroup, nullptr);
+          consume<S>(map_c, args, ring, front, staging, warpgroup, nullptr);
         });
   }
   // A CTA must not end before its peers' multicasts into it and their arrivals on its barriers.

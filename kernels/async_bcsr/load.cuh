@@ -14,22 +14,27 @@ struct Step {
   std::int32_t k;
   std::int32_t a_row[kHeight], a_column;
   StageHead head;
+  float scale[kHeight];  // of the tiles of A
 };
 
 // TMA. The tiles arrive on `full` of the stage, which also expects the issuing thread.
 template <class S>
 __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, const Arguments& args,
-                         const typename S::Ring& ring, StageHead& head, int stage, const Step& step,
+                         const typename S::Ring& ring, Front& front, int stage, const Step& step,
                          std::uint32_t rank) {
   char* const tile_a = ring.stage(stage);
   char* const tile_b = tile_a + kHeight * kTileBytes;
   std::uint64_t* const full = ring.full(stage);
   const int blocks = (step.a_row[0] >= 0 ? 1 : 0) + (step.a_row[1] >= 0 ? 1 : 0);
-  const int bytes = blocks == 0 ? 0 : (blocks + S::kTilesB) * kTileBytes;
+  const int bytes = blocks == 0 ? 0 : (blocks + S::kTilesB) * kTileBytes + S::kScaleBytes;
   // The loads come first. They may complete bytes that are not expected yet, which does no harm
   // before the arrival.
   const auto announce = [&] {
-    head = step.head;
+    front.head[stage] = step.head;
+    if constexpr (S::kBlockScales) {
+#pragma unroll
+      for (int r = 0; r < kHeight; ++r) front.scale[stage][r] = step.scale[r];
+    }
     mbarrier::arrive_expect(full, bytes);
   };
   if (blocks == 0) return announce();
@@ -58,6 +63,11 @@ __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, con
       ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile_b + j * kTileBytes,
                                 &map_b, at, full);
     }
+  }
+  if constexpr (S::kBlockScales) {
+    const std::int32_t at[2] = {n0, step.k / static_cast<std::int32_t>(kScaledBlock)};
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
+                              tile_b + S::kTilesB * kTileBytes, &args.map_scales, at, full);
   }
   announce();
 }

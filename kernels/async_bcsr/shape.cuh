@@ -11,6 +11,7 @@
 #include "common/hopper_ring.cuh"
 #include "format/bcsr_groups.hpp"
 #include "ptx/wgmma.cuh"
+#include "spmmbench/block_scales.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench::async_bcsr {
@@ -46,10 +47,16 @@ struct Arguments {
   ElementType type_c;
   std::int64_t columns_c;
   float scale;  // of A and B, in fp8
+  // With scales of blocks: those of A and their line (block_scales.hpp), and a map of those of B
+  // whose box has a block's rows and the columns of a tile.
+  const float* block_scales;
+  int scale_line;
+  CUtensorMap map_scales;
 };
 
 enum class Loader { tma, cp_async };
-enum class Sums { whole, promoted };
+// scaled: promoted, and on the way multiplied by the scales of the blocks.
+enum class Sums { whole, promoted, scaled };
 
 // kHeight unit rows, one consumer warpgroup each, times kTileN columns of C per CTA. Clusters of
 // kCluster CTAs take neighbouring column tiles of one group and share A's tiles by multicast.
@@ -71,10 +78,16 @@ struct Shape {
   // this many columns at a time, are summed alone and then added in fp32.
   static constexpr Sums kSums = kSums_;
   static constexpr bool kScaled = sizeof(Element) == 1;
-  static constexpr bool kPromotes = kSums == Sums::promoted;
+  static constexpr bool kPromotes = kSums != Sums::whole;
+  static constexpr bool kBlockScales = kSums == Sums::scaled;
   static constexpr int kPromotedN = kTileN > kUnitRows ? kTileN / 2 : kTileN;
   static constexpr int kTilesB = kTileN / kUnitRows;  // of 64 x 128 bytes
-  static constexpr int kStageBytes = (kHeight + kTilesB) * kTileBytes;
+  static constexpr int kScaleBytes = kBlockScales ? kTileN * static_cast<int>(sizeof(float)) : 0;
+  // Tiles of A, tiles of B, scales of B. The swizzle has tiles begin at multiples of kSwizzleBytes.
+  static constexpr int kSwizzleBytes = 1024;
+  static constexpr int kStageBytes =
+      (kHeight + kTilesB) * kTileBytes +
+      (kScaleBytes + kSwizzleBytes - 1) / kSwizzleBytes * kSwizzleBytes;
   // Two CTAs share a multiprocessor where their accumulators leave room: one multiplies while the
   // other stores.
   static constexpr int kBlocksPerSm = kTileN < (kPromotes ? 128 : 256) && kSpecialised ? 2 : 1;
@@ -95,6 +108,8 @@ struct Shape {
   static_assert(kMajorB == ptx::Major::k || sizeof(Element) == 2,
                 "wgmma reads operands of 8 and of 32 bits K-major only");
   static_assert(!kPromotes || kScaled);
+  static_assert(!kBlockScales ||
+                (kLoader == Loader::tma && kSpecialised && kStepK == kScaledBlock));
   static_assert(kCluster == 1 || (kLoader == Loader::tma && kSpecialised));
 };
 
@@ -112,6 +127,7 @@ struct alignas(16) StageHead {
 struct Front {
   StageHead head[kMaxStages];
   RingBarriers<kMaxStages> barriers;
+  float scale[kMaxStages][kHeight];  // of the tiles of A
 };
 inline constexpr int kFrontBytes = 1024;
 static_assert(sizeof(Front) <= kFrontBytes);

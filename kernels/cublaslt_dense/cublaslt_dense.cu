@@ -1,7 +1,8 @@
 // A with its zeros stored, multiplied in fp8 by cuBLASLt: the baseline in fp8, which cuBLAS itself
 // does not offer. cuBLASLt takes fp8 with both operands contiguous along K: A as it is row-major, B
 // and C column-major. It names several algorithms, of which a plan keeps the one that is fastest
-// when it is bound.
+// when it is bound. Scales of blocks lie for it as they do here (spmmbench/block_scales.hpp); it
+// then offers no fast sums.
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
@@ -11,13 +12,16 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "common/dense_copy.hpp"
 #include "common/device_handles.hpp"
+#include "common/resident_scales.hpp"
 #include "core/shared_library.hpp"
 #include "gpu/cublas.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
+#include "spmmbench/block_scales.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/scalars.hpp"
@@ -61,13 +65,16 @@ const auto kFastSums =
 // A with its zeros, the same for every shape.
 struct DenseA8 {
   DenseA8(const SparseOperand& operand, bool fast_sums, Device& device, StageTimer& stages)
-      : view(dense_shape(operand)), fast(fast_sums) {
+      : view(dense_shape(operand)),
+        scales(operand, device),
+        fast(fast_sums && scales.data() == nullptr) {
     view.scale = operand.scale();
     memory = upload_dense(operand, view, device, stages);
     view.data = memory.data();
   }
 
   DenseView view;
+  ResidentScales scales;  // of blocks
   bool fast;
   Buffer memory;
 };
@@ -101,13 +108,15 @@ class CublasLtDensePlan final : public Plan, public ScalingPlan {
       c_.ld = c.ld;
       describe();
     }
+    if ((a_.scales.data() == nullptr) != (b.block_scales == nullptr))
+      throw Error("A and B have scales of blocks, or neither has");
     multiply(b, c, scalars, found_[0].algo, stream);
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
   PlanReport report() const override {
     PlanReport report;
-    report.device_bytes = a_.memory.bytes() + workspace_.bytes();
+    report.device_bytes = a_.memory.bytes() + a_.scales.bytes() + workspace_.bytes();
     report.params["fast"] = fmt::format("{:d}", a_.fast);
     report.metrics["algorithms"] = count_;
     report.issued_flops = 2.0 * static_cast<double>(a_.view.rows) *
@@ -128,6 +137,12 @@ class CublasLtDensePlan final : public Plan, public ScalingPlan {
     product_ = {product, SPMMBENCH_FUNCTION(cublaslt_library(), cublasLtMatmulDescDestroy)};
     set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
     set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(a_.fast ? 1 : 0));
+    if (a_.scales.data() != nullptr) {
+      set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F);
+      set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F);
+      set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, a_.scales.data());
+      set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, a_.scales.data());  // any, until a launch
+    }
     layout_a_ = layout_of(a_.view.type, a_.view.cols, a_.view.rows, a_.view.ld);
     layout_b_ = layout_of(b_.type, b_.rows, b_.cols, b_.ld);
     layout_c_ = layout_of(c_.type, c_.rows, c_.cols, c_.ld);
@@ -146,7 +161,9 @@ class CublasLtDensePlan final : public Plan, public ScalingPlan {
             handle_, product_.get(), layout_a_.get(), layout_b_.get(), layout_c_.get(),
             layout_c_.get(), made, kMostAlgorithms, found_.data(), &count_);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || count_ == 0)
-      throw Unsupported("cuBLASLt has no algorithm for this shape in fp8");
+      throw Unsupported(a_.scales.data() != nullptr
+                            ? "cuBLASLt has no algorithm for this shape with scales of blocks"
+                            : "cuBLASLt has no algorithm for this shape in fp8");
     check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
   }
 
@@ -159,6 +176,11 @@ class CublasLtDensePlan final : public Plan, public ScalingPlan {
     b.data = b_memory.data();
     c.data = c_memory.data();
     device.fill_uniform(b, 1, Precision::fp8_e4m3);
+    Buffer scales;
+    if (a_.scales.data() != nullptr) {
+      scales = device.upload(std::vector<float>(scales_of_b(b.rows, b.cols), 1.0F));
+      b.block_scales = scales.as<float>();
+    }
     double fastest_us = std::numeric_limits<double>::infinity();
     int fastest = 0;
     for (int i = 0; i < count_; ++i) {
@@ -172,6 +194,7 @@ class CublasLtDensePlan final : public Plan, public ScalingPlan {
 
   void multiply(const DenseView& b, const DenseView& c, const Scalars& scalars,
                 const cublasLtMatmulAlgo_t& algorithm, Stream stream) {
+    if (b.block_scales != nullptr) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, b.block_scales);
     const float scale = a_.view.scale * b.scale;
     const float alpha = static_cast<float>(scalars.alpha) * scale;
     const auto beta = static_cast<float>(scalars.beta);
@@ -216,12 +239,16 @@ class CublasLtDense final : public Kernel {
       if (size % kMultiple != 0)
         return Support::no(
             fmt::format("cuBLASLt takes fp8 with {} a multiple of {}", name, kMultiple));
+    if (has_scales_of_blocks(problem) && problem.n % 4 != 0)
+      return Support::no("cuBLASLt takes scales of the blocks of B with N a multiple of 4");
     if (!cublaslt_library().error().empty()) return Support::no(cublaslt_library().error());
     Support support = supports_dense(problem, device);
     // With the B and the C of the search.
     if (support.ok)
       support.device_bytes +=
-          kLtWorkspaceBytes +
+          kLtWorkspaceBytes + ResidentScales::copied_bytes(problem) +
+          (has_scales_of_blocks(problem) ? scales_of_b(problem.k(), problem.n) * sizeof(float)
+                                         : 0) +
           make_b_view(problem.k(), problem.n, problem.layout, storage_type(problem.precision))
               .bytes() +
           make_dense_view(problem.m(), problem.n, problem.layout, problem.c_type).bytes();
@@ -240,7 +267,7 @@ class CublasLtDense final : public Kernel {
       .summary = "cuBLASLt in fp8 on A with its zeros stored, the fastest of its algorithms",
       .source = "cuBLASLt",
       .min_compute_capability = 90,
-      .precisions = {Precision::fp8_e4m3},
+      .precisions = {Precision::fp8_e4m3_block, Precision::fp8_e4m3},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,

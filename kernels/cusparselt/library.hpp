@@ -20,6 +20,7 @@ namespace spmmbench {
   X(MatmulAlgSelectionInit)               \
   X(MatmulAlgSelectionDestroy)            \
   X(MatmulAlgGetAttribute)                \
+  X(MatmulAlgSetAttribute)                \
   X(MatmulPlanInit)                       \
   X(MatmulPlanDestroy)                    \
   X(MatmulGetWorkspace)                   \

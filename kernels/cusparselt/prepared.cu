@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "common/dense_copy.hpp"
@@ -100,6 +101,16 @@ struct Algorithm {
     return out;
   }
 
+  // Takes what a search has found for another.
+  void take(const Algorithm& found) {
+    for (const auto which : {CUSPARSELT_MATMUL_ALG_CONFIG_ID, CUSPARSELT_MATMUL_SPLIT_K,
+                             CUSPARSELT_MATMUL_SPLIT_K_MODE, CUSPARSELT_MATMUL_SPLIT_K_BUFFERS}) {
+      const int chosen = found.attribute(which);
+      if (attribute(which) != chosen)
+        SPMMBENCH_LT(MatmulAlgSetAttribute, handle, &value, which, &chosen, sizeof(chosen));
+    }
+  }
+
   const cusparseLtHandle_t* handle;
   cusparseLtMatmulAlgSelection_t value{};
 };
@@ -168,37 +179,55 @@ DenseView row_major_of(DenseView view) {
   return view;
 }
 
+// What the library keeps of a product whose B and C have these shapes and lines. Without `found`
+// the algorithm is its default, until a search.
+struct BoundProduct {
+  BoundProduct(const StructuredA& a, const DenseView& b, const DenseView& c,
+               const Algorithm* found = nullptr)
+      : matrix_b(a.handle, row_major_of(b), Matrix::Kind::dense),
+        matrix_c(a.handle, c, Matrix::Kind::dense),
+        description(a.handle, a.matrix, matrix_b,
+                    b.layout == Layout::row_major ? CUSPARSE_OPERATION_NON_TRANSPOSE
+                                                  : CUSPARSE_OPERATION_TRANSPOSE,
+                    matrix_c),
+        algorithm(a.handle, description) {
+    if (found != nullptr) algorithm.take(*found);
+    product.emplace(a.handle, description, algorithm);
+  }
+
+  std::size_t workspace_bytes() const {
+    std::size_t bytes = 0;
+    SPMMBENCH_LT(MatmulGetWorkspace, algorithm.handle, &product->value, &bytes);
+    return bytes;
+  }
+
+  Matrix matrix_b, matrix_c;
+  Description description;
+  Algorithm algorithm;
+  std::optional<Product> product;
+};
+
 class CusparseLtPlan final : public Plan {
  public:
   CusparseLtPlan(const StructuredA& a, const Shape& shape, Precision precision, Device& device,
                  StageTimer& stages)
       : a_(a),
+        device_(device),
         b_(with_ld(make_b_view(a.view.cols, shape.n, shape.layout, storage_type(precision)),
                    shape.ld_b)),
         c_(with_ld(make_dense_view(a.view.rows, shape.n, shape.layout, shape.c_type), shape.ld_c)),
-        matrix_b_(a.handle, row_major_of(b_), Matrix::Kind::dense),
-        matrix_c_(a.handle, c_, Matrix::Kind::dense),
-        description_(a.handle, a.matrix, matrix_b_,
-                     shape.layout == Layout::row_major ? CUSPARSE_OPERATION_NON_TRANSPOSE
-                                                       : CUSPARSE_OPERATION_TRANSPOSE,
-                     matrix_c_),
-        algorithm_(a.handle, description_),
-        product_(a.handle, description_, algorithm_) {
+        bound_(std::make_unique<BoundProduct>(a, b_, c_)) {
     const auto timed = stages.scope("tune");
-    search(precision, device);
-    std::size_t bytes = 0;
-    SPMMBENCH_LT(MatmulGetWorkspace, a.handle, &product_.value, &bytes);
-    workspace_ = device.allocate(bytes);
+    search(precision);
+    workspace_ = device.allocate(bound_->workspace_bytes());
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    if (b.ld != b_.ld || c.ld != c_.ld)
-      throw Error(fmt::format("cusparselt was bound to lines of {} elements in B and {} in C",
-                              b_.ld, c_.ld));
+    if (b.ld != b_.ld || c.ld != c_.ld) bind_lines(b.ld, c.ld);
     auto cuda_stream = static_cast<cudaStream_t>(stream.handle);
     const float alpha = a_.scale * b.scale;
-    SPMMBENCH_LT(Matmul, a_.handle, &product_.value, &alpha, a_.compressed.data(), b.data, &kZero,
-                 c.data, c.data, workspace_.data(), &cuda_stream, 1);
+    SPMMBENCH_LT(Matmul, a_.handle, &bound_->product->value, &alpha, a_.compressed.data(), b.data,
+                 &kZero, c.data, c.data, workspace_.data(), &cuda_stream, 1);
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
@@ -208,8 +237,9 @@ class CusparseLtPlan final : public Plan {
     report.format = a_.stats();
     report.params["version"] = lt().version();
     report.params["algorithm"] =
-        fmt::format("{}", algorithm_.attribute(CUSPARSELT_MATMUL_ALG_CONFIG_ID));
-    report.params["split_k"] = fmt::format("{}", algorithm_.attribute(CUSPARSELT_MATMUL_SPLIT_K));
+        fmt::format("{}", bound_->algorithm.attribute(CUSPARSELT_MATMUL_ALG_CONFIG_ID));
+    report.params["split_k"] =
+        fmt::format("{}", bound_->algorithm.attribute(CUSPARSELT_MATMUL_SPLIT_K));
     report.issued_flops =
         2.0 * static_cast<double>(report.format->stored) * static_cast<double>(b_.cols);
     report.metrics["workspace_bytes"] = static_cast<double>(workspace_.bytes());
@@ -218,24 +248,34 @@ class CusparseLtPlan final : public Plan {
 
  private:
   // Times the library's algorithms on a B and a C of its own and leaves the fastest in the plan.
-  void search(Precision precision, Device& device) {
-    const Buffer b_memory = device.allocate(b_.bytes());
-    const Buffer c_memory = device.allocate(c_.bytes());
+  void search(Precision precision) {
+    const Buffer b_memory = device_.allocate(b_.bytes());
+    const Buffer c_memory = device_.allocate(c_.bytes());
     DenseView b = b_;
     b.data = b_memory.data();
-    device.fill_uniform(b, 1, precision);
-    cudaStream_t stream = stream_of(device);
-    SPMMBENCH_LT(MatmulSearch, a_.handle, &product_.value, &a_.scale, a_.compressed.data(), b.data,
-                 &kZero, c_memory.data(), c_memory.data(), nullptr, &stream, 1);
-    device.synchronize();
+    device_.fill_uniform(b, 1, precision);
+    cudaStream_t stream = stream_of(device_);
+    SPMMBENCH_LT(MatmulSearch, a_.handle, &bound_->product->value, &a_.scale, a_.compressed.data(),
+                 b.data, &kZero, c_memory.data(), c_memory.data(), nullptr, &stream, 1);
+    device_.synchronize();
+  }
+
+  // For launches with other lines, by the same algorithm. One whose workspace grows with them waits
+  // for the launches before.
+  void bind_lines(std::int64_t ld_b, std::int64_t ld_c) {
+    b_.ld = ld_b;
+    c_.ld = ld_c;
+    bound_ = std::make_unique<BoundProduct>(a_, b_, c_, &bound_->algorithm);
+    if (const std::size_t bytes = bound_->workspace_bytes(); bytes > workspace_.bytes()) {
+      device_.wait_idle();
+      workspace_ = device_.allocate(bytes);
+    }
   }
 
   const StructuredA& a_;
+  Device& device_;
   DenseView b_, c_;  // their shapes
-  Matrix matrix_b_, matrix_c_;
-  Description description_;
-  Algorithm algorithm_;
-  Product product_;
+  std::unique_ptr<BoundProduct> bound_;
   Buffer workspace_;
 };
 

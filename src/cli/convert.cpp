@@ -12,6 +12,7 @@
 #include "io/prune.hpp"
 #include "io/sha256.hpp"
 #include "io/tensor_path.hpp"
+#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
@@ -42,6 +43,8 @@ void convert(ConvertArguments& arguments) {
   remove_parts_at_signals();
   arguments.load.bin_type = parse_element_type(arguments.bin_type);
   const Precision precision = parse_precision(arguments.precision);
+  if (has_block_scales(precision))
+    throw Error("values are written without scales of blocks: expected another precision");
   arguments.load.fp64 = precision == Precision::fp64;
   if (arguments.load.fp64 && arguments.out.ends_with(".csr"))
     throw Error("--precision fp64: expected .mtx, .mtx.gz, .npy or .bin: a .csr holds fp32");

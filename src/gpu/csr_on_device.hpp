@@ -28,7 +28,8 @@ class CsrOnDevice {
               values_.data(),
               value_type,
               0,
-              1} {}
+              1,
+              nullptr} {}
 
   // A copy. The values of `a` are rounded to `precision` already. Throws DeviceError.
   CsrOnDevice(const CsrMatrix& a, Precision precision, Device& device)
@@ -36,17 +37,21 @@ class CsrOnDevice {
 
   const DeviceCsr& view() const { return view_; }
   void* values() const { return values_.data(); }
-  std::size_t bytes() const { return sum_of_bytes(row_ptr_, col_idx_, values_); }
+  std::size_t bytes() const { return sum_of_bytes(row_ptr_, col_idx_, values_, block_scales_); }
 
  private:
   CsrOnDevice(const CsrMatrix& a, Precision precision, Device& device, double start)
       : CsrOnDevice(a.rows, a.cols, a.nnz(), storage_type(precision), device.upload(a.row_ptr),
                     device.upload(a.col_idx), upload_values(device, a, storage_type(precision))) {
     view_.scale = a.scale;
+    if (!a.block_scales.empty()) {
+      block_scales_ = device.upload(a.block_scales);
+      view_.block_scales = block_scales_.as<float>();
+    }
     view_.upload_ms = (steady_seconds() - start) * 1e3;
   }
 
-  Buffer row_ptr_, col_idx_, values_;
+  Buffer row_ptr_, col_idx_, values_, block_scales_;
   DeviceCsr view_;
 };
 

@@ -22,6 +22,7 @@
 #include "gpu/backend.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
+#include "spmmbench/block_scales.hpp"
 #include "spmmbench/reference_sum.hpp"
 
 namespace spmmbench {
@@ -39,6 +40,8 @@ struct UploadedCsr {
   const void* values;           // of fp64 where B is, else of fp32
   const std::int32_t* row_ids;  // null: identity
   float scale;
+  const float* block_scales;  // null: blocks have none
+  std::int64_t cols;
 };
 
 // The reference of the rows [first, first + rows) of A, row by row.
@@ -90,6 +93,13 @@ __device__ Finding shuffle_down(const Finding& f, int distance) {
           __shfl_down_sync(kFullWarp, f.squared_reference, distance)};
 }
 
+// Of the block of A and that of B which the product of A(row, k) and B(k, col) is in.
+__device__ double block_scale(const UploadedCsr& a, const DenseView& b, std::int64_t row,
+                              std::int64_t k, std::int64_t col) {
+  return static_cast<double>(a.block_scales[scale_at_a(row, k, a.cols)]) *
+         b.block_scales[scale_at_b(k, col, b.cols)];
+}
+
 template <class TB>
 __global__ void __launch_bounds__(kCompareThreads)
     multiply_kernel(UploadedCsr a, DenseView b, double least, Band<ReferenceSumOf<TB>> out) {
@@ -106,7 +116,14 @@ __global__ void __launch_bounds__(kCompareThreads)
     const std::int64_t begin = a.row_ptr[out.first + row];
     const std::int64_t end = a.row_ptr[out.first + row + 1];
     Sum sum;
-    if (col < b.cols) {
+    if (sizeof(TB) == 1 && a.block_scales != nullptr && col < b.cols) {
+      for (std::int64_t e = begin + warp; e < end; e += kWarps) {
+        const std::int64_t k = a.col_idx[e];
+        sum.add_scaled(static_cast<const TA*>(a.values)[e],
+                       to_double(static_cast<const TB*>(b.data)[index_of(b, k, col)]), least,
+                       block_scale(a, b, out.first + row, k, col));
+      }
+    } else if (col < b.cols) {
 #pragma unroll 4
       for (std::int64_t e = begin + warp; e < end; e += kWarps)
         sum.add(static_cast<const TA*>(a.values)[e],
@@ -223,7 +240,9 @@ class CudaReference final : public ReferenceChecker {
         col_idx_(device.upload(a.col_idx)),
         values_(is_fp64() ? device.upload(a.values64) : device.upload(a.values)),
         row_ids_(device.upload(row_ids)),
-        scale_(a.scale) {}
+        block_scales_(device.upload(a.block_scales)),
+        scale_(a.scale),
+        cols_(a.cols) {}
 
   Verdict check(const DenseView& c, const ErrorBound& bound) override {
     return compare(c, WithinBound{bound});
@@ -265,8 +284,13 @@ class CudaReference final : public ReferenceChecker {
 
   cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
   UploadedCsr a() const {
-    return {row_ptr_.as<std::int64_t>(), col_idx_.as<std::int32_t>(), values_.data(),
-            row_ids_.as<std::int32_t>(), scale_};
+    return {row_ptr_.as<std::int64_t>(),
+            col_idx_.as<std::int32_t>(),
+            values_.data(),
+            row_ids_.as<std::int32_t>(),
+            scale_,
+            block_scales_.as<float>(),
+            cols_};
   }
   template <class T>
   Band<ReferenceSumOf<T>> band(std::int64_t first) const {
@@ -315,8 +339,9 @@ class CudaReference final : public ReferenceChecker {
   std::int64_t rows_;
   DenseView b_;
   int blocks_;
-  Buffer row_ptr_, col_idx_, values_, row_ids_, sums_;
+  Buffer row_ptr_, col_idx_, values_, row_ids_, block_scales_, sums_;
   float scale_;  // of A
+  std::int64_t cols_;
   std::int64_t band_rows_ = 0;
   std::int64_t computed_ = kNone;  // first row of the band that `sums_` holds
 };

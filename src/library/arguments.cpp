@@ -182,7 +182,11 @@ std::vector<std::int32_t> read_row_ids(const spmmbench_csr& given, Device& memor
 }
 
 Precision read_precision(std::int32_t precision) {
-  return checked_enum<Precision>(precision, kPrecisions, "precision");
+  const auto read = checked_enum<Precision>(precision, kPrecisions, "precision");
+  if (has_block_scales(read))
+    throw Error(
+        fmt::format("precision {}: this interface has no scales of blocks", to_string(read)));
+  return read;
 }
 
 Accumulation read_accumulation(std::int32_t accumulation) {

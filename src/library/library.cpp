@@ -389,7 +389,7 @@ void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
   if (info.writes_row_ids) c.flags |= SPMMBENCH_ROW_IDS;
   if (info.baseline) c.flags |= SPMMBENCH_VENDOR;
   for (const Precision precision : kPrecisions)
-    if (contains(info.precisions, precision))
+    if (contains(info.precisions, precision) && !has_block_scales(precision))
       c.precisions |= SPMMBENCH_SET(static_cast<std::uint32_t>(precision));
   c.c_types = set_of(written_types(info));
   c.layouts = set_of(info.layouts);

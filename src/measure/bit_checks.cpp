@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <random>
 #include <vector>
 
+#include "core/block_scales.hpp"
 #include "spmmbench/sum_order.hpp"
 #include "verify/predicted_sum.hpp"
 
@@ -40,10 +42,15 @@ BitCheck check_bits(const CaseInput& input, Plan& plan) {
     const std::int64_t row_of_c = problem.row_ids.empty() ? row : problem.row_ids[row];
     const std::optional<SumOrder> order = sums->sum_order(row, column);
     if (!order) continue;
+    std::function<float(std::int64_t)> scale_of_blocks;
+    if (has_block_scales(problem.precision))
+      scale_of_blocks = [&](std::int64_t k) {
+        return block_scale(a, row, k) * input.operands->block_scale_of_b(k, column);
+      };
     const std::vector<float> sums_of_order = predicted_sums(
         *order, kernel, problem.precision, a,
         [&](std::int64_t k) { return input.operands->value_of_b(place(b, k, column)); },
-        a.scale * b.scale);
+        a.scale * b.scale, scale_of_blocks);
     if (sums_of_order.empty()) continue;
     std::uint64_t raw = 0;  // an element of any type
     input.device->download(

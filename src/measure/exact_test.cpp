@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/available_memory.hpp"
+#include "core/block_scales.hpp"
 #include "core/row_lengths.hpp"
 #include "core/steady_seconds.hpp"
 #include "gpu/scaled_launches.hpp"
@@ -68,6 +69,9 @@ const CsrMatrix& ExactOperands::a() {
   lattice_ = *lattice;
   keeps_zeros_ = given_b_ != nullptr && !only_zero_products(original_, *given_b_);
   a_ = traits_.binary ? original_ : with_lattice_values(original_, row_ids_, lattice_);
+  if (has_block_scales(traits_.precision))
+    a_->block_scales =
+        exact_block_scales(scales_of_a(a_->rows, a_->cols), stream_seed(seed_, kStreamA));
   return *a_;
 }
 
@@ -85,6 +89,11 @@ const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, 
   made.b = make_operand_b(made.a->cols, problem.shape(), problem.precision, traits_.packed);
   made.b_memory = device.allocate(made.b.bytes());
   made.b.data = made.b_memory.data();
+  if (has_block_scales(problem.precision)) {
+    made.scales_memory = device.upload(
+        exact_block_scales(scales_of_b(made.b.rows, made.b.cols), stream_seed(seed_, kStreamB)));
+    made.b.block_scales = made.scales_memory.as<float>();
+  }
   fill(made.b, problem.precision, device);
   made.reference = make_reference(*made.a, made.row_ids, made.b, device);
   return made;

@@ -56,7 +56,7 @@ class ExactOperands {
   Update update(const Update& given) const;
 
   struct OnDevice {
-    Buffer b_memory;
+    Buffer b_memory, scales_memory;  // with scales of the blocks of B
     DenseView b;
     const CsrMatrix* a = nullptr;  // as the reference has it: a(), or on a diagonal for a batch
     std::span<const std::int32_t> row_ids;

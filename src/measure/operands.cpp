@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/block_scales.hpp"
 #include "core/dense_bytes.hpp"
 #include "core/greatest_magnitude.hpp"
 #include "measure/rows_of_b.hpp"
@@ -21,8 +22,20 @@ constexpr std::uint64_t kStreamC = 0xC;  // of a seed, besides those of random.h
 constexpr unsigned char kNan = 0xFF;     // all ones is a NaN in every element type
 constexpr unsigned char kLarge = 0x7A;   // 3.3e35 in fp32 and bf16, 53,056 in fp16, 7e281 in fp64
 
+namespace {
+
+// Element (i, j) as it is stored.
+double rounded_element(const DenseMatrix& host, std::int64_t i, std::int64_t j, float scale,
+                       const std::vector<float>& block_scales, Precision precision) {
+  const double value = host.value(i * host.cols + j) / scale;
+  return round_to(precision,
+                  block_scales.empty() ? value : value / block_scales[scale_at_b(i, j, host.cols)]);
+}
+
+}  // namespace
+
 void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
-                    Device& device) {
+                    Device& device, const std::vector<float>& block_scales) {
   std::vector<unsigned char> image(view.bytes(), kNan);
   const std::size_t pitch = static_cast<std::size_t>(view.ld) * bytes_of(view.type);
 #pragma omp parallel for schedule(static)
@@ -31,7 +44,7 @@ void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision pr
       const std::int64_t i = (view.layout == Layout::row_major ? line : at) % host.rows;
       const std::int64_t j = (view.layout == Layout::row_major ? at : line) % host.cols;
       store_element(view.type, image.data() + line * pitch, at,
-                    round_to(precision, host.value(i * host.cols + j) / view.scale));
+                    rounded_element(host, i, j, view.scale, block_scales, precision));
     }
   device.upload(view.data, image.data(), image.size());
 }
@@ -140,7 +153,8 @@ std::uint64_t checksum_of_a(const SparseOperand& a, Device& device) {
   const auto add = [&sum](std::uint64_t of_array) { sum = mix64(sum) + of_array; };
   const std::array host_arrays = {
       std::as_bytes(std::span(csr.row_ptr)), std::as_bytes(std::span(csr.col_idx)),
-      std::as_bytes(std::span(csr.values)), std::as_bytes(std::span(csr.values64))};
+      std::as_bytes(std::span(csr.values)), std::as_bytes(std::span(csr.values64)),
+      std::as_bytes(std::span(csr.block_scales))};
   for (const std::uint64_t of_array : checksums_on_host(host_arrays)) add(of_array);
   const DeviceCsr* const copy = a.on_device;
   if (copy == nullptr) return sum;
@@ -201,8 +215,16 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
                        const OperandForm& form, std::span<const std::int32_t> rows) {
   Operands operands;
   operands.b = make_operand_b(a.cols, {n, c_type, layout}, precision, form.packed);
-  operands.b.scale =
-      scale_of(precision, host_b != nullptr ? greatest_magnitude(host_b->values) : 1);
+  if (has_block_scales(precision)) {
+    operands.scales_of_b =
+        host_b != nullptr ? block_scales_of(*host_b, precision)
+                          : drawn_block_scales(a.cols, n, stream_seed(seed, kStreamB), precision);
+    operands.scales_memory = device.upload(operands.scales_of_b);
+    operands.b.block_scales = operands.scales_memory.as<float>();
+  } else {
+    operands.b.scale =
+        scale_of(precision, host_b != nullptr ? greatest_magnitude(host_b->values) : 1);
+  }
   operands.c = packed_if(form.packed, make_dense_view(a.rows, n, layout, c_type));
   const std::int64_t over = a.rows % form.c_row_multiple;  // rows of C in the last multiple
   const std::int64_t tail_rows = over == 0 ? 0 : form.c_row_multiple - over;
@@ -224,19 +246,20 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   std::vector<std::int32_t> wrapped(rows.empty() ? 0 : all_of_b.rows);
   for (std::size_t i = 0; i < wrapped.size(); ++i) wrapped[i] = rows[i % rows.size()];
   const auto on_device = std::make_shared<Buffer>(device.upload(wrapped));
-  operands.value_of_b = [b = all_of_b, host_b, precision, drawn,
+  operands.value_of_b = [b = all_of_b, host_b, precision, drawn, scales = operands.scales_of_b,
                          wrapped = std::move(wrapped)](std::int64_t at) -> double {
     const std::int64_t line = at / b.ld, position = at % b.ld;
     const bool row_major = b.layout == Layout::row_major;
     const std::int64_t k = row_major ? line : position, j = row_major ? position : line;
     if (host_b != nullptr)
-      return round_to(precision,
-                      host_b->value(k % host_b->rows * host_b->cols + j % host_b->cols) / b.scale);
+      return rounded_element(*host_b, k % host_b->rows, j % host_b->cols, b.scale, scales,
+                             precision);
     if (wrapped.empty()) return drawn(k, j);
     return wrapped[k] < 0 ? 0 : drawn(wrapped[k], j);
   };
-  operands.fill_b = [b = all_of_b, host_b, precision, drawn, on_device, &device] {
-    if (host_b != nullptr) upload_rounded(*host_b, b, precision, device);
+  operands.fill_b = [b = all_of_b, host_b, precision, drawn, on_device,
+                     scales = operands.scales_of_b, &device] {
+    if (host_b != nullptr) upload_rounded(*host_b, b, precision, device, scales);
     else if (on_device->bytes() > 0) fill_rows(b, on_device->as<std::int32_t>(), drawn, device);
     else device.fill_uniform(b, drawn.seed, precision);
     device.synchronize();

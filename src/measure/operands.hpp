@@ -5,7 +5,9 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "spmmbench/block_scales.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/matrix.hpp"
@@ -24,6 +26,9 @@ namespace spmmbench {
 struct Operands {
   Buffer b_memory, c_memory;
   DenseView b, c;
+  // Of the blocks of B, whichever view it is; empty: they have none.
+  std::vector<float> scales_of_b;
+  Buffer scales_memory;          // the same
   std::size_t tail_bytes = 0;    // behind C, which OperandForm::c_row_multiple lets a kernel write
   int views = 1;                 // of B
   std::size_t view_step = 0;     // a multiple of 256
@@ -36,6 +41,9 @@ struct Operands {
     DenseView view = b;
     view.data = static_cast<unsigned char*>(b.data) + i * view_step;
     return view;
+  }
+  float block_scale_of_b(std::int64_t k, std::int64_t j) const {
+    return scales_of_b.empty() ? 1 : scales_of_b[scale_at_b(k, j, b.cols)];
   }
   // Of each guard: as many rows as a tile may write behind the end of C, up to 1/32 of C, and at
   // least 64 KiB.
@@ -86,9 +94,10 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
                        const OperandForm& form = {}, std::span<const std::int32_t> rows = {});
 
 // Uploads B, rounded to the precision, and from its first rows and columns on once more where the
-// view has more of them. The padding becomes NaN.
+// view has more of them. The padding becomes NaN. `block_scales`: of `host`, which is divided by
+// them; empty: it is not.
 void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
-                    Device& device);
+                    Device& device, const std::vector<float>& block_scales = {});
 
 // The reason of a case that needs more bytes than are free.
 std::string out_of_memory(const Device& device, std::size_t needed);

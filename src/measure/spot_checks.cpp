@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/block_scales.hpp"
 #include "io/output.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
@@ -95,24 +96,35 @@ std::int64_t SpotChecks::row_by_work() {
   return picked ? row : -1;
 }
 
+// Of the blocks that the product of entry `e` with column `j` of those watched is in.
+double SpotChecks::block_scales_at(const Watched& watched, std::int64_t e, std::int64_t j) const {
+  const std::int64_t k = a_.col_idx[e];
+  return static_cast<double>(block_scale(a_, watched.row, k)) *
+         operands_.block_scale_of_b(k, watched.column + j);
+}
+
 template <class Sum, class ValueOfB>
-TwoTermSum SpotChecks::added(const Watched& watched, const ValueOfB& value_of_b) const {
+TwoTermSum SpotChecks::added(const Watched& watched, std::int64_t j,
+                             const ValueOfB& value_of_b) const {
   Sum sum;
   const double least = smallest_normal(operands_.b.type);
+  const bool scaled = has_block_scales(precision_);
   for (std::int64_t e = a_.row_ptr[watched.row]; e < a_.row_ptr[watched.row + 1]; ++e)
-    sum.add(a_.value(e), value_of_b(e), least);
+    if (scaled) sum.add_scaled(a_.value(e), value_of_b(e), least, block_scales_at(watched, e, j));
+    else sum.add(a_.value(e), value_of_b(e), least);
   sum.finish(static_cast<double>(a_.scale) * batch_.last->scale);
   return {.sum = sum.sum, .low = sum.low, .magnitude = sum.magnitude};
 }
 
 template <class ValueOfB>
-TwoTermSum SpotChecks::sum_of(const Watched& watched, const ValueOfB& value_of_b) const {
-  return precision_ == Precision::fp64 ? added<TwoTermSum>(watched, value_of_b)
-                                       : added<ReferenceSum>(watched, value_of_b);
+TwoTermSum SpotChecks::sum_of(const Watched& watched, std::int64_t j,
+                              const ValueOfB& value_of_b) const {
+  return precision_ == Precision::fp64 ? added<TwoTermSum>(watched, j, value_of_b)
+                                       : added<ReferenceSum>(watched, j, value_of_b);
 }
 
 TwoTermSum SpotChecks::sum_at(const Watched& watched, std::int64_t j) const {
-  return sum_of(watched, [&](std::int64_t e) {
+  return sum_of(watched, j, [&](std::int64_t e) {
     return watched.b[(e - a_.row_ptr[watched.row]) * watched.columns() + j];
   });
 }
@@ -123,7 +135,8 @@ double SpotChecks::mean_square_at(const Watched& watched, std::int64_t j) const 
   const std::int64_t begin = a_.row_ptr[watched.row], k = a_.row_length(watched.row);
   double squares = 0;
   for (std::int64_t e = 0; e < k; ++e) {
-    const double product = scale * a_.value(begin + e) * watched.b[e * watched.columns() + j];
+    const double product = scale * block_scales_at(watched, begin + e, j) * a_.value(begin + e) *
+                           watched.b[e * watched.columns() + j];
     if (std::isfinite(product)) squares += product * product;
   }
   return mean_square_error(bound_, static_cast<double>(k), squares);
@@ -147,8 +160,9 @@ void SpotChecks::add_other_view(Watched& watched) const {
       return place_of(other, a_.col_idx[e], watched.column + j);
     };
     watched.other_old.push_back(
-        sum_of(watched, [&](std::int64_t e) { return operands_.value_of_b(place(e)); }));
-    watched.other.push_back(sum_of(watched, [&](std::int64_t e) { return changed_b(place(e)); }));
+        sum_of(watched, j, [&](std::int64_t e) { return operands_.value_of_b(place(e)); }));
+    watched.other.push_back(
+        sum_of(watched, j, [&](std::int64_t e) { return changed_b(place(e)); }));
   }
 }
 

@@ -112,11 +112,12 @@ class SpotChecks {
 
   std::int64_t short_row();
   std::int64_t row_by_work();
-  // Of a value of B for each nonzero of the row.
+  // Of a value of B for each nonzero of the row, in column `j` of those watched.
   template <class ValueOfB>
-  TwoTermSum sum_of(const Watched& watched, const ValueOfB& value_of_b) const;
+  TwoTermSum sum_of(const Watched& watched, std::int64_t j, const ValueOfB& value_of_b) const;
   template <class Sum, class ValueOfB>
-  TwoTermSum added(const Watched& watched, const ValueOfB& value_of_b) const;
+  TwoTermSum added(const Watched& watched, std::int64_t j, const ValueOfB& value_of_b) const;
+  double block_scales_at(const Watched& watched, std::int64_t e, std::int64_t j) const;
   TwoTermSum sum_at(const Watched& watched, std::int64_t j) const;
   double mean_square_at(const Watched& watched, std::int64_t j) const;
   double scale_of_change(const Watched& watched);

@@ -166,7 +166,9 @@ void check_description(const spmmbench_kernel& kernel) {
           "device SPMMBENCH_HOST or SPMMBENCH_CUDA");
   require(kernel.accumulation >= SPMMBENCH_SUMS_FP32 && kernel.accumulation <= SPMMBENCH_SUMS_FP16,
           "accumulation to be one of SPMMBENCH_SUMS_*");
-  require(!members(kernel.precisions, kPrecisions).empty(), "precisions");
+  const auto precisions = members(kernel.precisions, kPrecisions);
+  require(!precisions.empty() && std::ranges::none_of(precisions, has_block_scales),
+          "precisions, none with scales of blocks among them");
   const auto c_types = members(kernel.c_types, kElementTypes);
   require(!c_types.empty() && std::ranges::all_of(c_types, [](auto t) { return bytes_of(t) > 1; }),
           "c_types, none of 8 bits among them");
@@ -177,7 +179,7 @@ void check_description(const spmmbench_kernel& kernel) {
   constexpr std::uint32_t kIndices = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
   require((kernel.row_ptr_types & kIndices) != 0, "row_ptr_types");
   require((kernel.col_idx_types & kIndices) != 0, "col_idx_types");
-  for (const Precision precision : members(kernel.precisions, kPrecisions))
+  for (const Precision precision : precisions)
     require((has(kernel.a_value_types, SPMMBENCH_F32) && precision != Precision::fp64) ||
                 has(kernel.a_value_types, static_cast<int>(storage_type(precision))),
             "a_value_types that hold every precision");

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "core/block_scales.hpp"
 #include "io/dense_file.hpp"
 #include "io/matrix_market.hpp"
 #include "io/sha256.hpp"
@@ -28,6 +29,8 @@ constexpr std::size_t kHashDigits = 8;
 DenseMatrix fetch(const DenseView& view, Device& device) {
   std::vector<unsigned char> image(view.bytes());
   device.download(image.data(), view.data, image.size());
+  std::vector<float> scales(view.block_scales == nullptr ? 0 : scales_of_b(view.rows, view.cols));
+  device.download(scales.data(), view.block_scales, scales.size() * sizeof(float));
   DenseView host = view;
   host.data = image.data();
   DenseMatrix matrix{view.rows, view.cols, {}};
@@ -35,7 +38,8 @@ DenseMatrix fetch(const DenseView& view, Device& device) {
   const bool fp64 = view.type == ElementType::f64;
   for (std::int64_t i = 0; i < view.rows; ++i)
     for (std::int64_t j = 0; j < view.cols; ++j) {
-      matrix.values.push_back(static_cast<float>(view.scale * element_at(host, i, j)));
+      const double scale = scales.empty() ? view.scale : scales[scale_at_b(i, j, view.cols)];
+      matrix.values.push_back(static_cast<float>(scale * element_at(host, i, j)));
       if (fp64) matrix.values64.push_back(element_at(host, i, j));
     }
   return matrix;
@@ -44,6 +48,9 @@ DenseMatrix fetch(const DenseView& view, Device& device) {
 // A with its rows in the order of C.
 CsrMatrix in_own_order(const Problem& problem) {
   CsrMatrix a = *problem.a;
+  for (std::int64_t row = 0; row < (a.block_scales.empty() ? 0 : a.rows); ++row)
+    for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
+      a.values[e] *= block_scale(a, row, a.col_idx[e]);
   if (!problem.row_ids.empty()) {
     Permutation back(problem.row_ids.size());
     for (std::size_t i = 0; i < back.size(); ++i)

@@ -158,7 +158,9 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     if (a_.log2_scale() != 0) row.metrics["a_scale_log2"] = a_.log2_scale();
     if (a_.rounded_to_zero() != 0)
       row.metrics["a_rounded_to_zero"] = static_cast<double>(a_.rounded_to_zero());
-    if (is_scaled(planned.group->precision)) row.metrics["a_scale"] = a_.csr().scale;
+    if (has_block_scales(planned.group->precision))
+      row.metrics["a_scales"] = static_cast<double>(a_.csr().block_scales.size());
+    else if (is_scaled(planned.group->precision)) row.metrics["a_scale"] = a_.csr().scale;
     input.choice = planned.choice;
     input.device = &device;
     input.problem.a = &a_.csr();
@@ -213,7 +215,9 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
       if (is_first) sum->second = checksum_of_a(input.problem, device);
       input.a_checksum = sum->second;
       input.operands = &made.operands;
-      if (is_scaled(planned.group->precision)) row.metrics["b_scale"] = made.operands.b.scale;
+      if (has_block_scales(planned.group->precision))
+        row.metrics["b_scales"] = static_cast<double>(made.operands.scales_of_b.size());
+      else if (is_scaled(planned.group->precision)) row.metrics["b_scale"] = made.operands.b.scale;
       input.problem.ld_b = made.operands.b.ld;
       input.problem.ld_c = made.operands.c.ld;
       input.reference = made.reference.get();

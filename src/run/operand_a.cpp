@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/block_scales.hpp"
 #include "core/greatest_magnitude.hpp"
 
 namespace spmmbench {
@@ -53,12 +54,28 @@ std::int64_t round_values(std::vector<Value>& values, Precision precision, int l
   return zeros;
 }
 
+// Gives blocks their scales, and divides by them. Returns the same.
+std::int64_t round_in_blocks(CsrMatrix& a, Precision precision, int log2_scale) {
+  for (float& value : a.values) value = std::ldexp(value, log2_scale);
+  a.block_scales = block_scales_of(a, precision);
+  std::int64_t zeros = 0;
+#pragma omp parallel for schedule(dynamic, 1024) reduction(+ : zeros)
+  for (std::int64_t row = 0; row < a.rows; ++row)
+    for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
+      const bool was_zero = a.values[e] == 0;
+      a.values[e] = round_to(precision, a.values[e] / block_scale(a, row, a.col_idx[e]));
+      zeros += a.values[e] == 0 && !was_zero ? 1 : 0;
+    }
+  return zeros;
+}
+
 }  // namespace
 
 void OperandA::restore() {
   if (!unrounded_.empty()) original_.values = std::exchange(unrounded_, {});
   original_.values64 = {};
   original_.scale = 1;
+  original_.block_scales = {};
   reordered_.reset();
   log2_scale_ = 0;
   rounded_to_zero_ = 0;
@@ -86,8 +103,12 @@ void OperandA::select(const Spec& reorder, Precision precision, bool binary) {
   if (precision != Precision::fp32 || scale != 0) {
     if (!reordered_ && !binary) unrounded_ = original_.values;
     CsrMatrix& rounded = reordered_ ? *reordered_ : original_;
-    rounded.scale = scale_of(precision, std::ldexp(greatest_magnitude(rounded.values), scale));
-    rounded_to_zero_ = round_values(rounded.values, precision, scale, rounded.scale);
+    if (has_block_scales(precision)) {
+      rounded_to_zero_ = round_in_blocks(rounded, precision, scale);
+    } else {
+      rounded.scale = scale_of(precision, std::ldexp(greatest_magnitude(rounded.values), scale));
+      rounded_to_zero_ = round_values(rounded.values, precision, scale, rounded.scale);
+    }
   }
   log2_scale_ = scale;
 }

@@ -4,11 +4,15 @@
 #include <cmath>
 #include <limits>
 
+#include "core/block_scales.hpp"
+
 namespace spmmbench {
 
 namespace {
 
 constexpr int kTensorCoreBits = 14;  // of a sum of products in fp8
+// What the scales of blocks take of a sum in the exact test: 2 of A times 2 of B.
+constexpr int kBlockScaleBits = 2;
 
 Accumulation sums_of(const KernelInfo& kernel, Precision precision) {
   // Tensor cores too round each product and sum of fp64 as IEEE has it.
@@ -26,8 +30,9 @@ ElementType sum_type(const KernelInfo& kernel, Precision precision) {
 int sum_bits(const KernelInfo& kernel, Precision precision) {
   if (is_scaled(precision) && kernel.accumulation == Accumulation::fp32_tensor_core &&
       kernel.promoted_columns == 0)
-    return kTensorCoreBits;
-  return -std::ilogb(unit_roundoff(sum_type(kernel, precision)));
+    return kTensorCoreBits - (has_block_scales(precision) ? kBlockScaleBits : 0);
+  return -std::ilogb(unit_roundoff(sum_type(kernel, precision))) -
+         (has_block_scales(precision) ? kBlockScaleBits : 0);
 }
 
 ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementType c_type,
@@ -89,7 +94,7 @@ double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound,
   for (std::int64_t row = 0; row < a.rows; ++row) {
     double norm = update.beta * update.beta;
     for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
-      const double value = update.alpha * a.scale * a.value(e);
+      const double value = update.alpha * a.scale * a.value(e) * block_scale(a, row, a.col_idx[e]);
       if (std::isfinite(value)) norm += value * value;
     }
     squares +=

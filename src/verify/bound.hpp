@@ -11,7 +11,8 @@ namespace spmmbench {
 
 // What the kernel may round its sums to.
 ElementType sum_type(const KernelInfo& kernel, Precision precision);
-// The bits that its sums have at least, of whole numbers: 24 in fp32.
+// The bits that its sums have at least, of whole numbers: 24 in fp32. With scales of blocks without
+// those that the scales of the exact test take.
 int sum_bits(const KernelInfo& kernel, Precision precision);
 
 ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementType c_type,

@@ -78,11 +78,25 @@ std::vector<Sums> sums_of_parts(const SumOrder& order, const TensorCore& core,
   return parts;
 }
 
+// Of parts that each lie within a block.
+float scaled_sum(const SumOrder& order, const std::vector<Sums>& parts, const CsrMatrix& a,
+                 const std::function<float(std::int64_t k)>& block_scale) {
+  float sum = 0;
+  std::size_t entry = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t end = order.parts[i] == 0 ? 0 : order.instructions[order.parts[i] - 1];
+    if (end > entry) sum = std::fma(parts[i][0], block_scale(a.col_idx[order.entries[entry]]), sum);
+    entry = end;
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::vector<float> predicted_sums(const SumOrder& order, const KernelInfo& kernel,
                                   Precision precision, const CsrMatrix& a,
-                                  const std::function<double(std::int64_t k)>& b, float scale) {
+                                  const std::function<double(std::int64_t k)>& b, float scale,
+                                  const std::function<float(std::int64_t k)>& block_scale) {
   for (const SumOrder::Level& level : order.levels)
     if (level.as_they_come && level.terms > kMostAsTheyCome) return {};
   const bool as_fp16 = is_scaled(precision) && kernel.promoted_columns == 1;
@@ -93,6 +107,7 @@ std::vector<float> predicted_sums(const SumOrder& order, const KernelInfo& kerne
   }
   std::vector<Sums> terms =
       sums_of_parts(order, tensor_core(as_fp16 ? Precision::fp16 : precision), of_a, of_b);
+  if (block_scale) return {scaled_sum(order, terms, a, block_scale)};
   for (const SumOrder::Level& level : order.levels) {
     std::vector<Sums> next;
     for (std::size_t at = 0; at < terms.size(); at += level.terms) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/available_memory.hpp"
+#include "core/block_scales.hpp"
 #include "core/word_hash.hpp"
 #include "core/worth_threads.hpp"
 #include "gpu/backend.hpp"
@@ -143,9 +144,19 @@ class HostReference final : public ReferenceChecker {
   void compute_row(std::int64_t row, std::int64_t first, std::int64_t count, Sum* sums) const {
     std::fill(sums, sums + count, Sum{});
     for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e)
-      add_products(a_.value(e), b_, a_.col_idx[e], first, count, sums);
+      if (a_.block_scales.empty()) add_products(a_.value(e), b_, a_.col_idx[e], first, count, sums);
+      else add_scaled(row, e, first, count, sums);
     const double scale = static_cast<double>(a_.scale) * b_.scale;
     for (std::int64_t j = 0; j < count; ++j) sums[j].finish(scale);
+  }
+
+  void add_scaled(std::int64_t row, std::int64_t e, std::int64_t first, std::int64_t count,
+                  Sum* sums) const {
+    const std::int64_t k = a_.col_idx[e];
+    const double of_a = block_scale(a_, row, k);
+    for (std::int64_t j = 0; j < count; ++j)
+      sums[j].add_scaled(a_.value(e), element_at(b_, k, first + j), smallest_normal(b_.type),
+                         of_a * b_.block_scales[scale_at_b(k, first + j, b_.cols)]);
   }
 
   std::vector<Sum> kept_;  // of all rows, unless there are too many or memory is short

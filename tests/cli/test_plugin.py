@@ -379,8 +379,8 @@ class Faults(Plugins):
                 ("bad_default", "the default is not allowed: option width=0: expected an integer from 1 to 64"),
                 ("lines_of_help", "kernel misfit: option width: expected a help of one line"),
                 ("lines_of_summary", "kernel misfit: expected a summary and a source of one line"),
-                ("", ""),  # prints
-                ("variant_of_a_number", "kernel misfit: expected variants of an option that is a choice")), 1):
+                ("", ""), ("variant_of_a_number", "kernel misfit: expected variants of an option that is a choice"),
+                ("scales_of_blocks", "kernel misfit: expected precisions, none with scales of blocks")), 1):
             if not name:
                 continue
             compile_plugin(name + ".so", "misfit.c", f"-DMISFIT={misfit}")

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../option_values.hpp"
+#include "core/block_scales.hpp"
 #include "counting_device.hpp"
 #include "devices.hpp"
 #include "kernel_cases.hpp"
@@ -91,10 +92,26 @@ void fill_b(Device& device, const DenseView& b, Precision precision) {
 CsrMatrix rounded(CsrMatrix a, const Case& c) {
   const bool binary = c.kernel->info().binary;
   for (float& value : a.values) value = binary ? 1.0F : round_to(c.precision, value);
-  if (is_scaled(c.precision)) a.scale = 0.3F;
+  if (has_block_scales(c.precision)) {
+    a.block_scales = exact_block_scales(scales_of_a(a.rows, a.cols), 5);
+    for (float& scale : a.block_scales) scale *= 0.3F;
+  } else if (is_scaled(c.precision)) {
+    a.scale = 0.3F;
+  }
   if (c.precision == Precision::fp64)
     for (const float value : a.values) a.values64.push_back(binary ? 1 : value * (1 + 0x1p-30));
   return a;
+}
+
+// Of B: one, or those of its blocks, which the result holds.
+Buffer set_scales(Device& device, DenseView& b, Precision precision) {
+  if (!has_block_scales(precision)) {
+    b.scale = scale_of(precision, 1);
+    return {};
+  }
+  Buffer scales = device.upload(drawn_block_scales(b.rows, b.cols, 6, precision));
+  b.block_scales = scales.as<float>();
+  return scales;
 }
 
 std::vector<std::int32_t> random_permutation(std::int64_t rows) {
@@ -208,7 +225,7 @@ class KernelTest : public testing::TestWithParam<Case> {
     const KernelInfo info = info_with(param.kernel->info(), param.options);
     DenseView b = make_b_view(a.cols, n, param.layout, storage_type(param.precision));
     b.ld += space;
-    b.scale = scale_of(param.precision, 1);
+    const Buffer scales = set_scales(device, b, param.precision);
     const Buffer b_memory = device.allocate(b.bytes());
     b.data = b_memory.data();
     fill_b(device, b, param.precision);
@@ -241,7 +258,7 @@ class KernelTest : public testing::TestWithParam<Case> {
     // The narrowest pitch that kernels must take; vendors' get that of the program.
     const auto make_view = info.baseline ? make_b_view : make_dense_view;
     DenseView b = make_view(a.cols, n, param.layout, storage_type(param.precision));
-    b.scale = scale_of(param.precision, 1);
+    const Buffer scales = set_scales(device, b, param.precision);
     const Buffer b_memory = device.allocate(b.bytes());
     b.data = b_memory.data();
     fill_b(device, b, param.precision);

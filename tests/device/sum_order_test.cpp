@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <iostream>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/block_scales.hpp"
 #include "devices.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
@@ -110,7 +112,17 @@ CsrMatrix matrix(Precision precision) {
     }
     a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
   }
+  if (has_block_scales(precision))
+    for (const float power : exact_block_scales(scales_of_a(kRows, kColumns), 5))
+      a.block_scales.push_back(0.3F * power);
   return a;
+}
+
+// Of the blocks of B, with n columns a launch; none at other precisions. Columns that launches have
+// to themselves share them.
+std::vector<float> scales_of(Precision precision, std::int64_t n) {
+  if (!has_block_scales(precision)) return {};
+  return drawn_block_scales(kColumns, n, 6, precision);
 }
 
 // Columns [first, first + n) of a view.
@@ -150,6 +162,9 @@ TEST_P(SumOrderTest, PredictsEveryElementOfCToTheBit) {
   b.data = b_memory.data();
   c.data = c_memory.data();
   device.fill_uniform(b, 4, precision);
+  const std::vector<float> of_b = scales_of(precision, n);
+  const Buffer scales = device.upload(of_b);
+  b.block_scales = scales.as<float>();
   for (std::int64_t j = 0; j < kN; j += n)
     plan->launch(columns_of(b, j, n), columns_of(c, j, n), device.stream());
   device.synchronize();
@@ -171,10 +186,15 @@ TEST_P(SumOrderTest, PredictsEveryElementOfCToTheBit) {
     for (std::int64_t j = 0; j < kN; ++j) {
       const std::optional<SumOrder>& order = orders_of_c[(i * kN + j) / same_order];
       if (!order) continue;
+      std::function<float(std::int64_t)> scale_of_blocks;
+      if (has_block_scales(precision))
+        scale_of_blocks = [&, i = i, j = j](std::int64_t k) {
+          return block_scale(a, i, k) * of_b[scale_at_b(k, j % n, n)];
+        };
       const std::vector<float> predicted = predicted_sums(
           *order, info, precision, a,
           [&](std::int64_t k) { return load_element(b.type, host_b.data(), place(b, k, j)); },
-          a.scale * b.scale);
+          a.scale * b.scale, scale_of_blocks);
       const auto is_in_c = [&](float sum) { return same_bits(host_c[place(c, i, j)], sum); };
       equal += std::ranges::any_of(predicted, is_in_c) ? 1 : 0;
       of_several += predicted.size() > 1 ? 1 : 0;

@@ -16,6 +16,7 @@ FAKE(MatmulAlgSelectionInit)
 FAKE(MatmulAlgSelectionDestroy)
 #endif
 FAKE(MatmulAlgGetAttribute)
+FAKE(MatmulAlgSetAttribute)
 FAKE(MatmulPlanInit)
 FAKE(MatmulPlanDestroy)
 FAKE(MatmulGetWorkspace)

@@ -33,7 +33,8 @@ enum {
   LINES_OF_HELP,
   LINES_OF_SUMMARY,
   PRINTS, /* none */
-  VARIANT_OF_A_NUMBER
+  VARIANT_OF_A_NUMBER,
+  SCALES_OF_BLOCKS /* which the structs do not have */
 };
 
 static const char* last_error(void) { return ""; }
@@ -75,31 +76,32 @@ static const spmmbench_variant variant = {.size = sizeof variant, .option = "wid
 static const spmmbench_variant* const variants[] = {&variant};
 static const spmmbench_option* const options[] = {MISFIT == NO_OPTION ? NULL : &option, &option};
 
-static const spmmbench_kernel kernel = {.size = MISFIT == SMALL_KERNEL   ? 40
-                                                : MISFIT == LARGE_KERNEL ? sizeof kernel + 64
-                                                                         : sizeof kernel,
-                                        .name = MISFIT == BAD_NAME  ? "a name"
-                                                : MISFIT == NO_NAME ? NULL
-                                                                    : "misfit",
-                                        .summary = MISFIT == LINES_OF_SUMMARY ? "two\nlines" : "",
-                                        .device = SPMMBENCH_HOST,
-                                        .precisions = 1,
-                                        .c_types = 1,
-                                        .layouts = 1,
-                                        .a_memory = 1,
-                                        .row_ptr_types = SPMMBENCH_SET(SPMMBENCH_I32),
-                                        .col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32),
-                                        .a_value_types = 1,
-                                        .n_multiple = 1,
-                                        .options = options,
-                                        .option_count = MISFIT == TWO_OPTIONS ? 2 : 1,
-                                        .prepare = prepare,
-                                        .bind = bind,
-                                        .launch = MISFIT == NO_LAUNCH ? NULL : launch,
-                                        .destroy_plan = destroy_plan,
-                                        .destroy_prepared = destroy_prepared,
-                                        .variants = variants,
-                                        .variant_count = MISFIT == VARIANT_OF_A_NUMBER};
+static const spmmbench_kernel kernel = {
+    .size = MISFIT == SMALL_KERNEL   ? 40
+            : MISFIT == LARGE_KERNEL ? sizeof kernel + 64
+                                     : sizeof kernel,
+    .name = MISFIT == BAD_NAME  ? "a name"
+            : MISFIT == NO_NAME ? NULL
+                                : "misfit",
+    .summary = MISFIT == LINES_OF_SUMMARY ? "two\nlines" : "",
+    .device = SPMMBENCH_HOST,
+    .precisions = MISFIT == SCALES_OF_BLOCKS ? SPMMBENCH_SET(SPMMBENCH_FP8_E4M3_BLOCK_IN) : 1,
+    .c_types = 1,
+    .layouts = 1,
+    .a_memory = 1,
+    .row_ptr_types = SPMMBENCH_SET(SPMMBENCH_I32),
+    .col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32),
+    .a_value_types = 1,
+    .n_multiple = 1,
+    .options = options,
+    .option_count = MISFIT == TWO_OPTIONS ? 2 : 1,
+    .prepare = prepare,
+    .bind = bind,
+    .launch = MISFIT == NO_LAUNCH ? NULL : launch,
+    .destroy_plan = destroy_plan,
+    .destroy_prepared = destroy_prepared,
+    .variants = variants,
+    .variant_count = MISFIT == VARIANT_OF_A_NUMBER};
 static const spmmbench_kernel* const kernels[] = {MISFIT == NO_KERNEL ? NULL : &kernel, &kernel};
 static const spmmbench_library library = {
     MISFIT == SMALL_TABLE ? 24 : sizeof library,

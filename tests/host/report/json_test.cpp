@@ -159,7 +159,7 @@ TEST(Json, AValueOutsideTheLimitsOfTheSchemaIsRefused) {
             "'kernel': expected text, not empty, got \"\"");
   EXPECT_EQ(
       refusal_of([](Row& row) { row["precision"] = "fp8"; }),
-      R"('precision': expected one of ["fp32","tf32","fp16","bf16","fp64","fp8_e4m3","fp8_e5m2"], got "fp8")");
+      R"('precision': expected one of ["fp32","tf32","fp16","bf16","fp64","fp8_e4m3","fp8_e5m2","fp8_e4m3_block"], got "fp8")");
   EXPECT_EQ(refusal_of([](Row& row) { row["layout"] = "rows"; }),
             R"('layout': expected one of ["row","col"], got "rows")");
   EXPECT_EQ(refusal_of([](Row& row) { row["break_even_calls"] = -3; }),

@@ -7,6 +7,7 @@
 #include "run/operand_a.hpp"
 #include "run/plan.hpp"
 #include "run/protocol.hpp"
+#include "spmmbench/block_scales.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -229,6 +230,18 @@ TEST(OperandA, InFp8HasAScaleInEveryOrderOfRows) {
   of_huge.select({"none", {}}, Precision::fp8_e4m3);
   EXPECT_EQ(of_huge.log2_scale(), -111);
   EXPECT_EQ(of_huge.csr().scale, 3000.0F / 2048 / 448);
+}
+
+TEST(OperandA, WithScalesOfBlocksRoundsEachBlockForItself) {
+  CsrMatrix two_blocks{1, 256, {0, 3}, {0, 1, 255}, {3000, 0.001F, 0.004F}};
+  OperandA a(two_blocks);
+  a.select({"none", {}}, Precision::fp8_e4m3_block);
+  EXPECT_EQ(a.csr().scale, 1);
+  EXPECT_EQ(a.csr().values, (std::vector<float>{448, 0, 0.625F}));
+  EXPECT_EQ(a.csr().block_scales[1], kLeastScale * (3000.0F / 448)) << "not 0.004 / 448";
+  EXPECT_EQ(a.rounded_to_zero(), 1) << "0.001 beside 3000";
+  a.select({"none", {}}, Precision::fp32);
+  EXPECT_EQ(a.csr(), two_blocks);
 }
 
 TEST(OperandA, SubnormalAndHugeValuesOfFp32AreScaledExactly) {

@@ -35,6 +35,21 @@ TEST(PredictedSum, TakesInstructionAfterInstructionAndAddsPartsInFp32) {
   EXPECT_EQ(sum_in_order({}), 0);
 }
 
+TEST(PredictedSum, MultipliesAPartByTheScaleOfItsBlockAsItAddsIt) {
+  KernelInfo kernel;
+  kernel.promoted_columns = 128;
+  const auto sum = [&](const SumOrder& order) {
+    return predicted_sums(
+        order, kernel, Precision::fp8_e4m3_block, CsrMatrix{1, 300, {0, 2}, {3, 200}, {3, 5}},
+        [](std::int64_t) { return 2; }, 1,
+        [](std::int64_t k) { return k < 128 ? 1 + 0x1p-23F : -0.6F; });
+  };
+  EXPECT_EQ(sum({{0, 1}, {1, 2}, {1, 2}}),
+            std::vector{std::fma(10.0F, -0.6F, 6.0F * (1 + 0x1p-23F))});
+  EXPECT_EQ(sum({{1}, {0, 1}, {1, 2}}), std::vector{10.0F * -0.6F})
+      << "an instruction without a nonzero";
+}
+
 // 1, 5/8 of the last bit of its sums, and -1.
 SumOrder three_parts(std::vector<SumOrder::Level> levels) {
   return {{0, 1, 2}, {1, 2, 3}, {1, 2, 3}, std::move(levels)};

@@ -69,6 +69,18 @@ TEST_F(Verify, ElementsOfAAndBAreTheirValuesTimesTheScales) {
   EXPECT_FALSE(check().ok);
 }
 
+TEST_F(Verify, ElementsAreTheirValuesTimesTheScalesOfTheirBlocks) {
+  a_.block_scales = {0.5F};
+  std::vector<float> scales = {8, 2, 1, 4, 0.5F};  // one for each column
+  b_.block_scales = scales.data();
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 5; ++j) c(i, j) *= 0.5F * scales[j];
+  EXPECT_TRUE(check().ok);
+  scales[3] = 3.99F;
+  EXPECT_FALSE(check().ok);
+  EXPECT_EQ(check().worst_col, 3);
+}
+
 TEST_F(Verify, OfEqualErrorsTheFirstIsReported) {
   for (const auto& [row, col] : {std::pair(0, 1), {0, 4}, {2, 3}})
     c(row, col) = std::numeric_limits<float>::infinity();
