@@ -95,12 +95,15 @@ class Training:
         self._features = task.features.to(dtype)
         self._model = Gcn([width] * LAYERS + [CLASSES], seed, device)
         with torch.no_grad():
-            torch._foreach_mul_(list(self._model.parameters()), 1 + nudge)
+            torch._foreach_mul_(self.weights(), 1 + nudge)
         on_gpu = device.type == "cuda"
         self._optimiser = torch.optim.Adam(
             self._model.parameters(), lr=LEARNING_RATE, fused=on_gpu, capturable=on_gpu
         )
         self.loss = torch.zeros((), device=device)
+
+    def weights(self):
+        return list(self._model.parameters())
 
     def epoch(self):
         """One step over all vertices; afterwards `loss` is that of the step's forward pass."""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Trains the network of gcn.py on one GPU and, divided by vertices, on all GPUs of a job, and says how long an
-epoch takes with each and how far their losses part.
+epoch takes with each and how far their losses part, beside how far trainings on one GPU part by rounding alone.
 
   torchrun --nproc-per-node 2 several_gpus.py --precision fp16 --width 256 'gen:rmat?scale=18&edge_factor=64'
 
@@ -8,6 +8,11 @@ Graphs are those of gcn.py. Each rank has as many vertices as the others: their 
 adjacency matrix (spmmbench.torch.DistributedMatrix), and all weights. A product gathers the features of all
 vertices; gradients of weights are added up over the ranks. Kernels are settled before. Both trainings are launched
 by Python, without CUDA graphs.
+
+Rounding alone: --nudges trainings on one GPU, each of which begins with every weight an ulp of the precision higher
+or lower, at random. The divided training rounds elsewhere in every product: the columns of A that meet a rank's own
+vertices and the others are multiplied apart, and the sums of the gradients have another order. Losses are equal within noise
+where they part by no more than the farthest of these trainings.
 """
 
 import argparse
@@ -49,6 +54,21 @@ class DividedTraining(gcn.Training):
         self._optimiser.step()
 
 
+def nudged(training, precision, seed):
+    """The training with other initial weights: each an ulp higher or lower."""
+    random = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in training.weights():
+            signs = torch.randint(2, weight.shape, generator=random) * 2 - 1
+            weight.mul_(1 + gcn.ULP[precision] * signs.to(weight.device))
+    return training
+
+
+def apart(losses, others):
+    """The greatest relative distance of two losses of one step."""
+    return max(abs(a - b) / a for a, b in zip(losses, others))
+
+
 def train(training, epochs, device):
     """The median of an epoch in ms, and the losses."""
     clock = gcn.Clock(device)
@@ -66,6 +86,7 @@ def parse():
     parser.add_argument("--precision", choices=gcn.LOSS_SCALE, default="fp16")
     parser.add_argument("--kernel", default="auto")
     parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--nudges", type=int, default=4, help="trainings that show what rounding does; default: 4")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--spmmbench", default="spmmbench", help="the program, for gen: graphs")
     parser.add_argument("--downloads", default="suitesparse", help="folder of SuiteSparse's files")
@@ -93,6 +114,10 @@ def main():
         if first:
             whole = backends.Spmmbench(matrix, device, args.precision, args.kernel, widths)
             one_ms, one = train(gcn.Training(whole, *settings), args.epochs, device)
+            noise = 0.0
+            for seed in range(args.nudges):
+                other = nudged(gcn.Training(whole, *settings), args.precision, seed)
+                noise = max(noise, apart(one, train(other, args.epochs, device)[1]))
             del whole
         dist.barrier()
         divided = DistributedMatrix(matrix, kernel=args.kernel, precision=args.precision, device=device.type)
@@ -100,11 +125,12 @@ def main():
             divided.settle(width)
         all_ms, together = train(DividedTraining(divided, *settings), args.epochs, device)
         if first:
-            apart = max(abs(a - b) / a for a, b in zip(one, together))
+            far = apart(one, together)
+            told = "equal within noise" if far <= noise else "more than noise"
             print(
                 f"{name} width {args.width} {args.precision}: {one_ms:.3f} ms an epoch on one, {all_ms:.3f} on "
                 f"{dist.get_world_size()}, {one_ms / all_ms:.2f} times as fast; loss {one[0]:.4f} to {one[-1]:.4f}, "
-                f"apart by {apart:.1e} at the most",
+                f"apart by {far:.1e} at the most, by rounding alone {noise:.1e}: {told}",
                 flush=True,
             )
     dist.destroy_process_group()

@@ -65,7 +65,7 @@ void cuda_copy_lines(const void* from, const std::int32_t* lines, std::int64_t c
   config.blockDim = dim3(kCopyThreads);
   config.stream = static_cast<cudaStream_t>(stream.handle);
   config.attrs = &attribute;
-  config.numAttrs = beside == CopyBeside::a_product && copy_kernel_waits() ? 1 : 0;
+  config.numAttrs = copy_kernel_waits() ? 1 : 0;
   SPMMBENCH_CUDA(cudaLaunchKernelEx(&config, copy_lines_kernel, static_cast<const uint4*>(from),
                                     lines, count, words, static_cast<int>(lanes),
                                     static_cast<uint4*>(to)));

@@ -177,7 +177,10 @@ class Recording final : public Replay {
 
   static Executable instantiate(cudaGraph_t graph) {
     cudaGraphExec_t executable = nullptr;
-    if (cudaGraphInstantiate(&executable, graph, 0) != cudaSuccess) return nullptr;
+    // A node has the priority of the stream that it was captured from: else all would have that of
+    // the stream that the graph is launched in.
+    constexpr auto kFlags = cudaGraphInstantiateFlagUseNodePriority;
+    if (cudaGraphInstantiate(&executable, graph, kFlags) != cudaSuccess) return nullptr;
     return Executable(executable);
   }
 

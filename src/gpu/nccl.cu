@@ -119,7 +119,8 @@ class NcclTransport final : public Transport {
 
   void pull(const void* from, const std::int32_t* lines, std::int64_t count, std::size_t line_bytes,
             void* pulled) override {
-    cuda_copy_lines(from, lines, count, line_bytes, pulled, CopyBeside::a_product, stream());
+    const CopyBeside beside = is_beside_ ? CopyBeside::a_product : CopyBeside::nothing;
+    cuda_copy_lines(from, lines, count, line_bytes, pulled, beside, stream());
   }
 
   Stream stream() const override { return is_beside_ ? Stream{beside_} : device_.stream(); }

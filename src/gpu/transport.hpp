@@ -29,8 +29,8 @@ class Transport {
   // and `line_bytes` are multiples of 16, and `lines` lies there.
   virtual void pack(const void* from, const std::int32_t* lines, std::int64_t count,
                     std::size_t line_bytes, void* packed) = 0;
-  // The same, where `from` is the memory of other ranks as well, with so few threads that a product
-  // can run beside it.
+  // The same, where `from` is the memory of other ranks as well. Between fork() and join() with so
+  // few threads that a product can run beside it.
   virtual void pull(const void* from, const std::int32_t* lines, std::int64_t count,
                     std::size_t line_bytes, void* pulled) = 0;
   // Where it is enqueued: the device's stream, or the one beside it.

@@ -6,6 +6,14 @@
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
+namespace {
+
+// Ascending rows that lie one behind the other can be sent from where they are.
+bool in_one_run(const std::vector<std::int32_t>& rows) {
+  return !rows.empty() && rows.back() - rows.front() + 1 == static_cast<std::int64_t>(rows.size());
+}
+
+}  // namespace
 
 Exchange::Exchange(const Gather& gather, const std::vector<int>& ranks, int all_ranks,
                    const DenseView& b, Device& device, Transport& transport, PeerRows* peer)
@@ -26,7 +34,8 @@ Exchange::Exchange(const Gather& gather, const std::vector<int>& ranks, int all_
     return;
   }
   std::vector<std::int32_t> lines = gather.in_place;
-  for (const auto& rows : gather.to) lines.insert(lines.end(), rows.begin(), rows.end());
+  for (const auto& rows : gather.to)
+    if (!in_one_run(rows)) lines.insert(lines.end(), rows.begin(), rows.end());
   lines_ = device.upload(lines);
   packed_ = device.allocate(lines.size() * static_cast<std::size_t>(line_bytes_));
   if (peer != nullptr) return;
@@ -41,9 +50,11 @@ Exchange::Exchange(const Gather& gather, const std::vector<int>& ranks, int all_
     if (all && from.size() > 0)
       send_[ranks[part]] = {line(gather.own.begin), bytes_of_lines(gather.own.size())};
     if (!all) {
-      const std::size_t bytes = bytes_of_lines(static_cast<std::int64_t>(gather.to[part].size()));
-      send_[ranks[part]] = {packed, bytes};
-      packed += bytes;
+      const std::vector<std::int32_t>& rows = gather.to[part];
+      const std::size_t bytes = bytes_of_lines(static_cast<std::int64_t>(rows.size()));
+      const bool in_place = in_one_run(rows);
+      send_[ranks[part]] = {in_place ? line(gather.own.begin + rows.front()) : packed, bytes};
+      if (!in_place) packed += bytes;
     }
     receive_[ranks[part]] = {line(from.begin), bytes_of_lines(from.size())};
   }

@@ -35,6 +35,7 @@ class Exchange {
   double bytes_received() const {
     return static_cast<double>(gather_.rows_received() * line_bytes_);
   }
+  double bytes_packed() const { return static_cast<double>(packed_.bytes()); }
   const DenseView& b() const { return b_; }  // what the kernel reads
   DenseView own() const;                     // the part's own rows in it
 
@@ -50,7 +51,7 @@ class Exchange {
   Device& device_;
   Transport& transport_;
   PeerRows* peer_;
-  Buffer lines_, packed_;              // of all that is sent, by part, or read from others
+  Buffer lines_, packed_;              // of what is packed, by part, or read from others
   std::vector<Block> send_, receive_;  // by rank; empty where NCCL's all-gather serves
 };
 

@@ -32,8 +32,8 @@ double one_after_another_us(double product_us, const Gathering& gathering) {
 
 double overlapped_us(double product_us, const Gathering& gathering) {
   const double inner_us = product_us * gathering.inner_share;
-  return std::max(inner_us + kGatherShare * gathering.us, gathering.us) + product_us - inner_us +
-         kForkUs;
+  return std::max(inner_us + gathering.gpu_share * gathering.us, gathering.us) + product_us -
+         inner_us + kForkUs;
 }
 
 double pays_from_us(const Gathering& gathering, int gpus) {
@@ -42,7 +42,7 @@ double pays_from_us(const Gathering& gathering, int gpus) {
   // the last of its lines falls below that time.
   const double saved = 1 - 1.0 / gpus, outer = (1 - gathering.inner_share) / gpus;
   const double alternating = gathering.us / saved;
-  const double overlapped = std::max((kGatherShare * gathering.us + kForkUs) / saved,
+  const double overlapped = std::max((gathering.gpu_share * gathering.us + kForkUs) / saved,
                                      (gathering.us + kForkUs) / (1 - outer));
   return std::min(alternating, overlapped);
 }

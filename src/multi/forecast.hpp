@@ -26,13 +26,14 @@ class Link {
 };
 
 // A gather of B in which each GPU's product of some rows can run meanwhile.
+// What a second stream and a second launch of the product take beyond the work, and the share of a
+// GPU that a gather takes from the product beside it, by NCCL and by a pull: of two H200.
+inline constexpr double kForkUs = 3, kGatherShare = 0.35, kPullShare = 0.15;
 struct Gathering {
   double us = 0;           // alone
   double inner_share = 0;  // of the time of a GPU's product, what needs none of the others' B
+  double gpu_share = kGatherShare;
 };
-// What a second stream and a second launch of the product take beyond the work, and the share of a
-// GPU that a gather takes from the product beside it: measured with NCCL on two H200.
-inline constexpr double kForkUs = 5, kGatherShare = 0.35;
 // The time of a part with its gather, which runs before it, or beside its inner rows.
 double one_after_another_us(double product_us, const Gathering& gathering);
 double overlapped_us(double product_us, const Gathering& gathering);

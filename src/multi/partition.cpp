@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -28,6 +29,24 @@ bool is_inner(const CsrMatrix& a, std::int64_t row, const Range& own) {
                      [&](std::int32_t column) { return own.has(column); });
 }
 
+constexpr int kBits = 64;  // of a set of parts; parts that many apart share one
+
+// Of each row of B the parts that need it and do not have it.
+std::vector<std::uint64_t> receivers_of(const RowParts& parts) {
+  std::vector<std::uint64_t> receivers(parts.b.back().end, 0);
+  for (int part = 0; part < parts.count(); ++part)
+    for (const std::int32_t row : parts.needed[part])
+      receivers[row] |= std::uint64_t{1} << (part % kBits);
+  return receivers;
+}
+
+// The place of a set in an order in which neighbours differ by one element: so the sets that have
+// an element lie in few runs.
+std::uint64_t gray_rank(std::uint64_t set) {
+  for (int shift = 1; shift < kBits; shift *= 2) set ^= set >> shift;
+  return set;
+}
+
 // Of ascending rows those that `range` has, as positions.
 Range within(const std::vector<std::int32_t>& rows, const Range& range) {
   const auto first = std::lower_bound(rows.begin(), rows.end(), range.begin);
@@ -35,17 +54,23 @@ Range within(const std::vector<std::int32_t>& rows, const Range& range) {
   return {first - rows.begin(), last - rows.begin()};
 }
 
-// Of the rows of B that are not `own`.
-std::int64_t count_reads(const CsrMatrix& a, const Range& rows, const Range& own) {
+struct Reads {
+  std::int64_t together = 0, single = 0;
+};
+
+// Of the rows of B that are not `own`, by neighbouring rows of A together and by nonzeros.
+Reads count_reads(const CsrMatrix& a, const Range& rows, const Range& own) {
   std::vector<std::int64_t> last_read(a.cols, -1);  // by which rows of A, counted in blocks
-  std::int64_t reads = 0;
+  Reads reads;
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const std::int64_t block = (row - rows.begin) / kRowsReadTogether;
     for (std::int64_t at = a.row_ptr[row]; at < a.row_ptr[row + 1]; ++at) {
       const std::int32_t column = a.col_idx[at];
-      if (own.has(column) || last_read[column] == block) continue;
+      if (own.has(column)) continue;
+      ++reads.single;
+      if (last_read[column] == block) continue;
       last_read[column] = block;
-      ++reads;
+      ++reads.together;
     }
   }
   return reads;
@@ -53,10 +78,12 @@ std::int64_t count_reads(const CsrMatrix& a, const Range& rows, const Range& own
 
 // In every part, behind what the product moves in memory.
 bool reads_in_place_hide(const RowParts& parts) {
-  for (int part = 0; part < parts.count(); ++part)
-    if (parts.reads_in_place[part] * kRowsOfARowRead >
-        parts.b[part].size() + 2 * parts.a[part].size())
+  for (int part = 0; part < parts.count(); ++part) {
+    const std::int64_t reads = parts.most_reads_in_place[part];
+    if (reads > kFewReads ||
+        reads * kRowsOfARowRead > parts.b[part].size() + 2 * parts.a[part].size())
       return false;
+  }
   return true;
 }
 
@@ -147,6 +174,7 @@ RowParts split_rows(const CsrMatrix& a, const std::vector<Range>& rows) {
   split.b = a.rows == a.cols ? split.a : equal_ranges(a.cols, parts);
   split.needed.resize(parts);
   split.reads_in_place.resize(parts);
+  split.most_reads_in_place.resize(parts);
   split.inner.resize(parts);
   for (int part = 0; part < parts; ++part) {
     const std::vector<bool> referenced = referenced_by(a, split.a[part]);
@@ -154,7 +182,9 @@ RowParts split_rows(const CsrMatrix& a, const std::vector<Range>& rows) {
     for (std::int64_t row = 0; row < a.cols; ++row)
       if (referenced[row] && !own.has(row))
         split.needed[part].push_back(static_cast<std::int32_t>(row));
-    split.reads_in_place[part] = count_reads(a, rows[part], own);
+    const Reads reads = count_reads(a, rows[part], own);
+    split.reads_in_place[part] = reads.together;
+    split.most_reads_in_place[part] = reads.single;
     while (split.inner[part] < rows[part].size() &&
            is_inner(a, rows[part].begin + split.inner[part], own))
       ++split.inner[part];
@@ -163,11 +193,25 @@ RowParts split_rows(const CsrMatrix& a, const std::vector<Range>& rows) {
 }
 
 Permutation inner_rows_first(const CsrMatrix& a, const RowParts& parts) {
-  Permutation order(a.rows);
-  std::iota(order.begin(), order.end(), 0);
-  for (int part = 0; part < parts.count(); ++part)
-    std::stable_partition(order.begin() + parts.a[part].begin, order.begin() + parts.a[part].end,
-                          [&](std::int32_t row) { return is_inner(a, row, parts.b[part]); });
+  // Columns have the numbers of rows in a square A alone.
+  const std::vector<std::uint64_t> receivers =
+      a.rows == a.cols ? receivers_of(parts) : std::vector<std::uint64_t>(a.rows, 0);
+  Permutation order;
+  order.reserve(a.rows);
+  for (int part = 0; part < parts.count(); ++part) {
+    Permutation inner_sent, outer_sent, outer_kept;
+    for (std::int64_t i = parts.a[part].begin; i < parts.a[part].end; ++i) {
+      const auto row = static_cast<std::int32_t>(i);
+      const bool inner = is_inner(a, row, parts.b[part]), sent = receivers[row] != 0;
+      (inner ? (sent ? inner_sent : order) : (sent ? outer_sent : outer_kept)).push_back(row);
+    }
+    // Those of the same receivers lie together, and those that both kinds have meet.
+    std::ranges::stable_sort(inner_sent, {}, [&](auto row) { return gray_rank(receivers[row]); });
+    std::ranges::stable_sort(outer_sent, std::greater<>(),
+                             [&](auto row) { return gray_rank(receivers[row]); });
+    for (const Permutation& rows : {inner_sent, outer_sent, outer_kept})
+      order.insert(order.end(), rows.begin(), rows.end());
+  }
   return order;
 }
 

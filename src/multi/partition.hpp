@@ -46,7 +46,8 @@ std::vector<Range> equal_ranges(std::int64_t count, int parts);
 inline constexpr std::int64_t kRowInNonzeros = 4;
 std::vector<Range> balanced_rows(const CsrMatrix& a, int parts);
 
-// A window of async_wcsr; csr_row_split finds about as many of the rows of a CTA in its L1 cache.
+// A window of async_wcsr. csr_row_split reads a row of another GPU for each nonzero that refers to
+// it.
 inline constexpr std::int64_t kRowsReadTogether = 16;
 
 // A, B and C by rows. A part's rows of B have the numbers of its rows of A where A is square, so
@@ -56,8 +57,8 @@ struct RowParts {
   // By part: the rows of B that its rows of A refer to and that other parts have, ascending.
   std::vector<std::vector<std::int32_t>> needed;
   // By part: how many rows its kernel reads of those where they lie: each once for every
-  // kRowsReadTogether rows of A that refer to it.
-  std::vector<std::int64_t> reads_in_place;
+  // kRowsReadTogether rows of A that refer to it; and at the most: once for each nonzero.
+  std::vector<std::int64_t> reads_in_place, most_reads_in_place;
   // By part: how many of its first rows of A refer to its own rows of B alone.
   std::vector<std::int64_t> inner;
 
@@ -66,7 +67,8 @@ struct RowParts {
 };
 RowParts split_rows(const CsrMatrix& a, const std::vector<Range>& rows);
 // An order of A's rows in which each part has the same, those first that refer to its own rows of B
-// alone. Else rows keep their order.
+// alone. Where A is square, the rows of B that another part needs lie in one run of that order if
+// there are two parts, and in few if there are more. Else rows keep their order.
 Permutation inner_rows_first(const CsrMatrix& a, const RowParts& parts);
 
 // Rows of B that a part receives from others and sends to them.
@@ -88,9 +90,12 @@ inline bool has_needed_rows(Way way) { return way == Way::needed_rows || way == 
 // pays where less than kNeededShare of all rows move.
 inline constexpr double kNeededShare = 0.75;
 // A row that is read over the link takes the time of so many in memory: 4.3 TB/s and 345 GB/s of
-// two H200. Rows are read in place where that takes less time than a part's own rows of B and C in
-// memory, a row of C in fp32 being two of B in fp16, and so hides behind the product.
-inline constexpr std::int64_t kRowsOfARowRead = 12;
+// two H200. `peer` reads rows in place where even most_reads_in_place take less time than a part's
+// own rows of B and C in memory, a row of C in fp32 being two of B in fp16, and so hide behind the
+// product of any kernel; and where they are few, else a pull beside the product hides better. So
+// many rows of 256 bytes come over the link in 6 us, about what such a pull takes for its second
+// stream and launch.
+inline constexpr std::int64_t kRowsOfARowRead = 12, kFewReads = 8192;
 Way choose_way(Split split, const RowParts& parts);
 
 // How one part comes by the B that its kernel reads. Rows keep their order. Where needed rows are

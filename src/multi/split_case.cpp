@@ -172,12 +172,21 @@ double SplitA::reads_of_a_row() const {
   return rows > 0 ? reads / rows : 1;
 }
 
-// The least of all parts, by the weights that rows are divided by.
-double SplitA::inner_share() const {
+// Of this rank, where `transfer_us` is that of the slowest. A rank that pulls less has done sooner;
+// with NCCL those that send to each other have done at once.
+Gathering SplitA::gathering_of(const SplitProduct& split, double transfer_us,
+                               const Exchange& exchange) const {
+  Gathering gathering = {.us = transfer_us};
+  if (!has_needed_rows(gather_.way)) return gathering;
   const auto weight = [&](std::int64_t rows) {
     return static_cast<double>(part_->csr().row_ptr[rows] + rows * kRowInNonzeros);
   };
-  return -team_.most(-weight(rows_->inner[row_part_]) / weight(part_->csr().rows));
+  gathering.inner_share = weight(rows_->inner[row_part_]) / weight(part_->csr().rows);
+  if (gather_.way == Way::pulled) {
+    gathering.gpu_share = kPullShare;
+    if (split.received_bytes > 0) gathering.us *= exchange.bytes_received() / split.received_bytes;
+  }
+  return gathering;
 }
 
 std::unique_ptr<PartProduct> SplitA::overlap(const Request& request, const CaseInput& input,
@@ -248,12 +257,12 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
     link_us = std::max(0.0, split.transfer_us - meet_us);
   }
   double transfer_us = peer ? split.transfer_us : link_us;
-  if (gather_.way == Way::needed_rows)  // packing reads and writes what is sent
-    transfer_us += 2 * split.sent_bytes / device.copy_bytes_per_second() * 1e6;
-  const Gathering gathering = {.us = transfer_us,
-                               .inner_share = has_needed_rows(gather_.way) ? inner_share() : 0.0};
+  // Packing reads and writes what it packs.
+  if (gather_.way == Way::needed_rows)
+    transfer_us += 2 * team_.most(exchange->bytes_packed()) / device.copy_bytes_per_second() * 1e6;
+  const Gathering gathering = gathering_of(split, transfer_us, *exchange);
   split.pays_from_us = in_place ? pays_from_us_in_place(meet_us, link_us * reads_of_a_row(), ranks)
-                                : pays_from_us(gathering, ranks);
+                                : team_.most(pays_from_us(gathering, ranks));
   if (split.one_gpu_us) {
     const double bytes =
         compulsory_bytes(whole_, request.shape.n, precision_, request.shape.c_type);
@@ -266,8 +275,8 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
     plan->launch(exchange->b(), input.operands->c, device.stream());
   };
   std::unique_ptr<PartProduct> in_two;
-  if (!in_place && overlapped_us(split.product_us, gathering) <
-                       one_after_another_us(split.product_us, gathering))
+  if (!in_place && team_.most(overlapped_us(split.product_us, gathering)) <
+                       one_after_another_us(split.product_us, {.us = transfer_us}))
     in_two = overlap(request, input, *exchange, alternating, row);
   const std::function<void()> both =
       in_two ? [&] { in_two->launch(*exchange, exchange->b(), input.operands->c); } : alternating;
@@ -284,7 +293,7 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
   row.verify->error_over_mean = team_.most(row.verify->error_over_mean);
   if (in_two) {
     row.device_bytes = in_two->device_bytes();
-    row.metrics["overlapped_share"] = gathering.inner_share;
+    row.metrics["overlapped_share"] = -team_.most(-gathering.inner_share);
   }
   if (has_needed_rows(gather_.way)) add_stages(order_stages_, row);
   row.device_bytes =

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "multi/exchange.hpp"
+#include "multi/forecast.hpp"
 #include "multi/local_product.hpp"
 #include "multi/part_product.hpp"
 #include "multi/partition.hpp"
@@ -38,7 +39,8 @@ class SplitA {
   std::optional<double> time_alone(const Request& request, const ResultRow& row);
   std::unique_ptr<LocalProduct> make_part(const Request& request);
   double received_share() const;
-  double inner_share() const;
+  Gathering gathering_of(const SplitProduct& split, double transfer_us,
+                         const Exchange& exchange) const;
   // In place, of each that the part with the most needs.
   double reads_of_a_row() const;
   void run_together(const Request& request, LocalProduct& part, ResultRow& row);

@@ -57,6 +57,7 @@ class SeveralGpus(unittest.TestCase):
             )  # fmt: skip
         self.assertEqual(told.returncode, 0, told.stderr)
         self.assertLess(float(told.stdout.split("apart by ")[1].split()[0]), 1e-5, told.stdout)
+        self.assertRegex(told.stdout, r"by rounding alone [0-9.e-]+: (equal within|more than) noise")
 
 
 class MiniBatches(unittest.TestCase):

@@ -64,10 +64,34 @@ TEST(Partition, AnOrderPutsTheRowsFirstThatReferToNoOtherPart) {
   const RowParts parts = split_rows(a, {{0, 3}, {3, 6}});
   EXPECT_EQ(parts.inner, (std::vector<std::int64_t>{0, 1}));
   const Permutation order = inner_rows_first(a, parts);
+  // Row 2 of B is read by its own part alone, row 0 by the other as well.
   EXPECT_EQ(order, (Permutation{1, 2, 0, 3, 5, 4}));
   const RowParts ordered = split_rows(permute_both(a, order), parts.a);
   EXPECT_EQ(ordered.inner, (std::vector<std::int64_t>{2, 2}));
   EXPECT_EQ(most_moved_by_needed(ordered).received, most_moved_by_needed(parts).received);
+}
+
+// How often rows that another part needs begin after one that it does not need.
+int runs_of_sent_rows(const RowParts& parts) {
+  int runs = 0;
+  for (int from = 0; from < parts.count(); ++from)
+    for (int to = 0; to < parts.count(); ++to) {
+      const std::vector<std::int32_t> sent = make_gather(parts, Way::needed_rows, from).to[to];
+      for (std::size_t i = 0; i < sent.size(); ++i) runs += i == 0 || sent[i] != sent[i - 1] + 1;
+    }
+  return runs;
+}
+
+TEST(Partition, InThatOrderRowsThatAnotherPartNeedsLieInFewRuns) {
+  const CsrMatrix a = random_matrix(240, 240, 2, 1, 6);
+  for (const int count : {2, 3}) {
+    const RowParts parts = split(a, count);
+    const RowParts ordered = split_rows(permute_both(a, inner_rows_first(a, parts)), parts.a);
+    EXPECT_GT(runs_of_sent_rows(parts), 20);
+    // A receiver's rows lie in one run, of three parts that of every other one in two.
+    EXPECT_EQ(runs_of_sent_rows(ordered), count == 2 ? 2 : 9);
+    EXPECT_EQ(most_moved_by_needed(ordered).sent, most_moved_by_needed(parts).sent);
+  }
 }
 
 TEST(Partition, PartsPutTogetherAreTheMatrix) {
@@ -206,6 +230,22 @@ TEST(Partition, NeighbouringRowsReadARowOfAnotherPartOnce) {
   const RowParts parts =
       split_rows(a, {{0, 2 * kRowsReadTogether}, {2 * kRowsReadTogether, a.rows}});
   EXPECT_EQ(parts.reads_in_place, (std::vector<std::int64_t>{3, 0}));
+  EXPECT_EQ(parts.most_reads_in_place, (std::vector<std::int64_t>{kRowsReadTogether + 2, 0}));
+}
+
+TEST(Partition, RowsAreReadInPlaceWhereEvenOneReadForEachNonzeroIsLittle) {
+  // So many rows of the first part refer to one row of the second.
+  const auto way = [](std::int64_t rows, std::int64_t referring) {
+    std::vector<std::vector<std::int32_t>> columns(2 * rows);
+    for (std::int64_t row = 0; row < referring; ++row)
+      columns[row] = {static_cast<std::int32_t>(rows)};
+    return choose_way(Split::peer,
+                      split_rows(from_rows(2 * rows, columns), {{0, rows}, {rows, 2 * rows}}));
+  };
+  EXPECT_EQ(way(400, 100), Way::peer);
+  EXPECT_EQ(way(400, 101), Way::pulled);
+  EXPECT_EQ(way(5 * kFewReads, kFewReads), Way::peer);
+  EXPECT_EQ(way(5 * kFewReads, kFewReads + 1), Way::pulled);
 }
 
 TEST(Partition, ASplitIsReadFromItsName) {
