@@ -78,8 +78,11 @@ class Replay {
 // Records `count` launches as a CUDA graph. Null where they do something that a capture forbids.
 //
 // GraphKind::in_order: null too where a launch does not depend on all of the one before, or
-// allocates memory. A launch cannot tell whether others follow it in the same graph.
-enum class GraphKind { any, in_order };
+// allocates memory. A launch cannot tell whether others follow it in the same graph, unless they
+// begin before it has ended.
+//
+// GraphKind::apart: the same, and none begins before that.
+enum class GraphKind { any, in_order, apart };
 std::shared_ptr<Replay> cuda_record(const std::function<void()>& launch, int count, GraphKind kind,
                                     Device& device);
 

@@ -1,5 +1,5 @@
 // The functions of gpu/backend.hpp, gpu/nccl.hpp, gpu/peer_memory.hpp, gpu/rates.hpp,
-// gpu/rows_of_b.hpp and gpu/scaled_launches.hpp in a build without CUDA.
+// gpu/rows_of_b.hpp, gpu/scaled_launches.hpp and gpu/watcher.hpp in a build without CUDA.
 
 #include "gpu/backend.hpp"
 #include "gpu/nccl.hpp"
@@ -8,6 +8,7 @@
 #include "gpu/rates.hpp"
 #include "gpu/rows_of_b.hpp"
 #include "gpu/scaled_launches.hpp"
+#include "gpu/watcher.hpp"
 
 namespace spmmbench {
 
@@ -45,6 +46,10 @@ double cuda_time_beside_us(const std::function<void()>&, int, const std::functio
 }
 
 std::shared_ptr<Replay> cuda_record(const std::function<void()>&, int, GraphKind, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+std::unique_ptr<Watcher> make_cuda_watcher(Device&) {
   throw DeviceError("built without CUDA", false);
 }
 

@@ -42,12 +42,12 @@ Nodes last_nodes(cudaStream_t stream) {
   return {nodes, nodes + count};
 }
 
-struct Edges {
-  Nodes from, to;
+struct Edge {
+  cudaGraphNode_t from, to;
+  cudaGraphEdgeData data;
 };
 
-Edges edges_of(cudaGraph_t graph) {
-  Edges edges;
+std::vector<Edge> edges_of(cudaGraph_t graph) {
   std::size_t count = 0;
 #if CUDART_VERSION >= 13000
   constexpr auto kGet = cudaGraphGetEdges;
@@ -55,11 +55,23 @@ Edges edges_of(cudaGraph_t graph) {
   constexpr auto kGet = cudaGraphGetEdges_v2;
 #endif
   SPMMBENCH_CUDA(kGet(graph, nullptr, nullptr, nullptr, &count));
-  edges.from.resize(count);
-  edges.to.resize(count);
+  Nodes from(count), to(count);
   std::vector<cudaGraphEdgeData> data(count);
-  SPMMBENCH_CUDA(kGet(graph, edges.from.data(), edges.to.data(), data.data(), &count));
+  SPMMBENCH_CUDA(kGet(graph, from.data(), to.data(), data.data(), &count));
+  std::vector<Edge> edges;
+  for (std::size_t i = 0; i < count; ++i) edges.push_back({from[i], to[i], data[i]});
   return edges;
+}
+
+// Lets `to` begin when `from` has ended, and not before.
+void wait_for_end(cudaGraph_t graph, const Edge& edge) {
+#if CUDART_VERSION >= 13000
+  constexpr auto kAdd = cudaGraphAddDependencies, kRemove = cudaGraphRemoveDependencies;
+#else
+  constexpr auto kAdd = cudaGraphAddDependencies_v2, kRemove = cudaGraphRemoveDependencies_v2;
+#endif
+  SPMMBENCH_CUDA(kRemove(graph, &edge.from, &edge.to, &edge.data, 1));
+  SPMMBENCH_CUDA(kAdd(graph, &edge.from, &edge.to, nullptr, 1));
 }
 
 // Nodes that allocate memory stay in their graph.
@@ -100,9 +112,8 @@ class Recording final : public Replay {
   // the one before, or has a node that cannot be left out.
   bool divide() {
     std::unordered_map<cudaGraphNode_t, Nodes> before;
-    const Edges edges = edges_of(graph_.get());
-    for (std::size_t i = 0; i < edges.from.size(); ++i)
-      before[edges.to[i]].push_back(edges.from[i]);
+    const std::vector<Edge> edges = edges_of(graph_.get());
+    for (const Edge& edge : edges) before[edge.to].push_back(edge.from);
     std::unordered_map<cudaGraphNode_t, std::size_t> launch_of;
     for (const Nodes& ends : ends_) {
       Nodes& mine = launches_.emplace_back();
@@ -128,7 +139,20 @@ class Recording final : public Replay {
             std::ranges::none_of(these, [&](cudaGraphNode_t b) { return launch_of[b] == i; });
         if (first && !std::ranges::all_of(ends_[i - 1], waits_for)) return false;
       }
+    for (const Edge& edge : edges)
+      if (launch_of[edge.from] != launch_of[edge.to] &&
+          edge.data.type == cudaGraphDependencyTypeProgrammatic)
+        early_.push_back(edge);
     return true;
+  }
+
+  // Lets no launch begin before the one before it has ended. Comes after divide(). False where that
+  // graph cannot be made.
+  bool set_apart() {
+    if (early_.empty()) return true;
+    for (const Edge& edge : early_) wait_for_end(graph_.get(), edge);
+    whole_ = instantiate(graph_.get());
+    return whole_ != nullptr;
   }
 
   // All launches.
@@ -190,6 +214,7 @@ class Recording final : public Replay {
   Part ready_;
   std::vector<Nodes> ends_;      // on which depends what follows a launch
   std::vector<Nodes> launches_;  // the nodes of each
+  std::vector<Edge> early_;      // of launches that begin before the one before has ended
 };
 
 }  // namespace
@@ -197,7 +222,8 @@ class Recording final : public Replay {
 std::shared_ptr<Replay> cuda_record(const std::function<void()>& launch, int count, GraphKind kind,
                                     Device& device) {
   std::shared_ptr<Recording> recording = Recording::make(launch, count, device);
-  if (!recording || (kind == GraphKind::in_order && !recording->divide())) return nullptr;
+  if (!recording || kind == GraphKind::any) return recording;
+  if (!recording->divide() || (kind == GraphKind::apart && !recording->set_apart())) return nullptr;
   return recording;
 }
 

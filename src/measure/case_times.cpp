@@ -19,6 +19,7 @@
 #include "measure/preparation.hpp"
 #include "measure/repeat.hpp"
 #include "measure/spot_checks.hpp"
+#include "measure/watched_batches.hpp"
 #include "process/interrupt.hpp"
 #include "process/preemptions.hpp"
 #include "process/processor_seconds.hpp"
@@ -89,22 +90,23 @@ struct Times {
   Timing hot, cold;
 };
 
-// Which samples something follows: one of each block, that chance picks.
+// One of each block of samples or other things, that chance picks.
 class OneOfEachBlock {
  public:
-  bool next(SpotChecks& checks) {
-    constexpr int kSamples = 4, kLaterSamples = 8, kEarly = 32;  // of a block; samples before these
-    if (left_ == 0) {
-      left_ = seen_ < kEarly ? kSamples : kLaterSamples;
-      picked_ = checks.length_up_to(left_);
-    }
+  bool next(SpotChecks& checks, int block) {
+    if (left_ == 0) picked_ = checks.length_up_to(left_ = block);
     ++seen_;
     return left_-- == picked_;
   }
+  int seen() const { return seen_; }
 
  private:
   int seen_ = 0, left_ = 0, picked_ = 0;
 };
+
+// How a batch is launched once more.
+enum class Again { no, first_launches, watched };
+struct CannotBeWatched {};
 
 // What launches took that their own time does not explain, nor other work that had the processors.
 // A kernel may prepare in one of them.
@@ -154,8 +156,12 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
                                         const LaunchAt& launch_product, SpotChecks& checks,
                                         ResultRow& row) {
   // The first launches of a batch, launched once more, show what a launch in the middle of others
-  // does. One of each block of samples is followed by some, and at least so many are in all.
-  constexpr int kFewestChecks = 8;
+  // does, but for one that leaves its work out where others follow. A batch that is watched shows
+  // all of them. One of each block of samples is followed by one or the other, and at least so many
+  // are in all.
+  constexpr int kFewestChecks = 8, kFewestWhereWatched = 3;
+  constexpr int kSamples = 4, kLaterSamples = 8, kEarly = 32;  // of a block; samples before these
+  constexpr int kSamplesWhereWatched = 12;
   // A launch that does not wait for what is before it shows in each of these.
   constexpr int kLateBatches = 2, kLateLaunches = 2;
   // Enough for launches that overlap those before them.
@@ -248,17 +254,32 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     stalls.end(1);
   };
   bool poisoned = false, right = true;
+  WatchedBatches watched(checks, input.operands->c.type, [&] { return make_cuda_watcher(device); });
+  bool can_watch = on_gpu && !is_whole && !sampler.by_host_clock && checks.can_be_watched();
+  sampler.apart = on_gpu && !is_whole && !sampler.by_host_clock && !can_watch && !reads_c;
   int checked = 0;
-  OneOfEachBlock hot_blocks;
-  const auto is_followed = [&](const Batch& batch) {
-    return batch.launches > 1 && hot_blocks.next(checks);
+  OneOfEachBlock hot_blocks, kinds;
+  const auto choose_again = [&](const Batch& batch) {
+    const int block = can_watch                     ? kSamplesWhereWatched
+                      : hot_blocks.seen() >= kEarly ? kLaterSamples
+                                                    : kSamples;
+    if (batch.launches == 1 || !hot_blocks.next(checks, block)) return Again::no;
+    return can_watch && kinds.next(checks, 2) ? Again::watched : Again::first_launches;
   };
-  std::optional<bool> followed;  // this sample, by a part of its batch; once it is known
+  const auto launch_again = [&](const Batch& batch, Again how, const Batch::Meanwhile& meanwhile) {
+    if (how == Again::no) return;
+    ++checked;
+    if (how == Again::first_launches) launch_first(batch, meanwhile);
+    else if (!watched.launch(batch)) throw CannotBeWatched();
+  };
+  std::optional<Again> again;  // after this sample, once it is known
   const AroundSample around_hot = {
       // A reset of lines that persist changes hot times where they stay in the cache
       // (docs/decisions/locality.md): a flush evicts them, and the batch brings them in anew.
       .begin =
           [&] {
+            cut_short = 0;  // of another batch
+            again.reset();
             if (!on_gpu) return;
             device.unreserve_cache();
             device.flush_cache();
@@ -278,23 +299,25 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
       .meanwhile =
           [&](const Batch& batch) {
             read_soon();
-            followed = is_followed(batch);
-            if (*followed && !is_whole) choose_first(batch);
-            else checks.make_ready(batch.launches);
+            again = choose_again(batch);
+            if (*again == Again::first_launches && !is_whole) choose_first(batch);
+            else if (*again == Again::no || is_whole) checks.make_ready(batch.launches);
           },
       .after =
           [&](const Batch& batch) {
             look();
-            const bool now = followed ? *followed : is_followed(batch);
-            followed.reset();
-            if (!now) return;
-            launch_first(batch, [&] { checks.make_ready(batch.launches); });
-            ++checked;
+            const Again how = again ? *again : choose_again(batch);
+            again.reset();
+            launch_again(batch, how, [&] { checks.make_ready(batch.launches); });
           },
       .end =
           [&](const Batch& batch) {
-            for (; batch.launches > 1 && checked < kFewestChecks; ++checked)
-              launch_first(batch, [&] { choose_first(batch); });
+            const int fewest = can_watch ? kFewestWhereWatched : kFewestChecks;
+            while (batch.launches > 1 && checked < fewest)
+              launch_again(
+                  batch,
+                  can_watch && kinds.next(checks, 2) ? Again::watched : Again::first_launches,
+                  [&] { choose_first(batch); });
             // The last has the B of the reference in its last launch.
             checks.restore();
             restart();
@@ -309,11 +332,21 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   const ProcessorsUsed processors;
   Times times;
   const OwnSeconds since_hot(launching_threads(device.info().kind));
-  times.hot = take_steadily(device, row, [&] {
+  const auto sample = [&] {
     poisoned = false;
     launches_so_far = 0;
     stalls.begin();
     return sample_hot(device, launch, limits, sampler, around_hot);
+  };
+  times.hot = take_steadily(device, row, [&] {
+    try {
+      return sample();
+    } catch (const CannotBeWatched&) {
+      can_watch = false;
+      sampler.apart = true;
+      checked = 0;
+      return sample();
+    }
   });
   if (!on_gpu) {
     row.metrics["preemptions_per_s"] = preemptions.rate();

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "core/block_scales.hpp"
@@ -25,6 +26,10 @@ constexpr int kWatchedRows = 4;        // for each batch: short ones, and as man
 constexpr std::int64_t kColumns = 16;  // of each, where the row is short
 // Products of all of them: some 50 us on a processor, which computes their B anew.
 constexpr std::int64_t kProducts = 4'096;
+constexpr std::int64_t kMostSpared = 8;  // of so many picks of a long row at least one counts
+// Products that are computed while a batch runs, in half a millisecond or less.
+constexpr std::int64_t kProductsWithin = 24'576;
+constexpr std::int64_t kFewestWithin = 8;  // launches
 // Elements that are nearer to the product with the B of an earlier batch: of a right kernel at most
 // every second one, and that only where its rounding errors exceed what a product changes. For 64
 // of these 7/8 have a probability of 3e-10.
@@ -84,15 +89,16 @@ std::int64_t SpotChecks::short_row() {
 
 // The row of a random nonzero: a launch that leaves out a share of the products is met with that
 // probability, whatever rows they belong to. A row beyond kProducts is picked less often by as much
-// as it is longer, so that no more is computed on the average. -1 for none.
+// as it is longer, so that no more is computed on the average, but not less than kMostSpared times
+// less often. -1 for none.
 std::int64_t SpotChecks::row_by_work() {
   if (a_.nnz() == 0) return -1;
   const std::int64_t entry = std::uniform_int_distribution<std::int64_t>(0, a_.nnz() - 1)(random_);
   const std::int64_t row =
       std::upper_bound(a_.row_ptr.begin(), a_.row_ptr.end(), entry) - a_.row_ptr.begin() - 1;
-  const std::int64_t k = a_.row_length(row);
-  const bool picked =
-      k <= kProducts || std::uniform_int_distribution<std::int64_t>(1, k)(random_) <= kProducts;
+  const std::int64_t spared = std::min(a_.row_length(row), kMostSpared * kProducts);
+  const bool picked = spared <= kProducts ||
+                      std::uniform_int_distribution<std::int64_t>(1, spared)(random_) <= kProducts;
   return picked ? row : -1;
 }
 
@@ -180,6 +186,7 @@ UpdateChain SpotChecks::chain_of(const Watched& watched, std::int64_t j) const {
 }
 
 void SpotChecks::before(int launches, bool write_now) {
+  writes_changes_ = false;
   if (next_.launches != launches || next_.late == write_now) make_ready(launches, write_now);
   earlier_.insert(earlier_.end(), batch_.changes.begin(), batch_.changes.end());
   batch_ = std::exchange(next_, {});
@@ -204,7 +211,13 @@ void SpotChecks::add_changes(std::vector<Piece>& pieces) const {
 }
 
 void SpotChecks::make_ready(int launches, bool write_now) {
-  next_ = {launches, !write_now, &b(launches - 1), {}, {}};
+  next_ = {};
+  next_.launches = launches;
+  next_.late = !write_now;
+  // The first of a CUDA graph has the B that it was recorded with. Else a launch with the B that
+  // the last single one had would show no more than that it reads it.
+  if (!write_now && launches == 1) next_.first_view = length_up_to(views()) - 1;
+  next_.last = &views_[(next_.first_view + launches - 1) % views_.size()];
   std::swap(next_, batch_);
   watch();
   std::swap(next_, batch_);
@@ -316,7 +329,7 @@ void SpotChecks::write_changes(double after_us) {
   add_pieces(earlier_, &Change::was, pieces);
   add_changes(pieces);
   write(pieces, after_us);
-  earlier_.clear();
+  writes_changes_ = true;
 }
 
 void SpotChecks::write(std::span<const Piece> pieces, double after_us) {
@@ -362,6 +375,7 @@ std::vector<double> SpotChecks::read_c() {
 void SpotChecks::after(const char* what) {
   // Before anything is computed: a thread may still write.
   const std::vector<double> read = read_c();
+  if (std::exchange(writes_changes_, false)) earlier_.clear();
   std::size_t at = 0;
   for (const Watched& watched : batch_.watched) {
     const auto k = static_cast<double>(a_.row_length(watched.row));
@@ -415,13 +429,56 @@ void SpotChecks::add_error(const char* what, double error, double mean_square,
                     verdict);
 }
 
+std::vector<const void*> SpotChecks::watched_places() const {
+  std::vector<const void*> places;
+  for (const Watched& watched : batch_.watched) places.push_back(place_in_c(watched));
+  return places;
+}
+
+ValueRange SpotChecks::range_of(const Watched& watched, const DenseView& b) const {
+  constexpr double kMargin = 1 + 0x1p-20, kInfinity = std::numeric_limits<double>::infinity();
+  UpdateChain chain(update_, bound_, static_cast<double>(a_.row_length(watched.row)), 0);
+  chain.launch(sum_of(watched, 0, [&](std::int64_t e) {
+    return changed_b(place_of(b, a_.col_idx[e], watched.column));
+  }));
+  const double allowed = chain.allowed() * kMargin;  // for the rounding of what follows
+  if (!std::isfinite(allowed)) return {};
+  return {std::nextafter(chain.value() - allowed, -kInfinity),
+          std::nextafter(chain.value() + allowed, kInfinity)};
+}
+
+std::vector<ValueRange> SpotChecks::watched_ranges(int launches) {
+  std::int64_t products = 1;  // of a launch
+  for (const Watched& watched : batch_.watched) products += a_.row_length(watched.row);
+  std::vector<int> asked(launches);
+  std::iota(asked.begin(), asked.end(), 0);
+  std::swap(asked.front(), asked[batch_.launches - 1]);
+  std::shuffle(asked.begin() + 1, asked.end(), random_);
+  asked.resize(
+      std::min<std::int64_t>(launches, std::max(kProductsWithin / products, kFewestWithin)));
+  std::vector<ValueRange> ranges;
+  for (const int at : asked)
+    for (const Watched& watched : batch_.watched) ranges.push_back(range_of(watched, b(at)));
+  return ranges;
+}
+
+WrongLaunch SpotChecks::not_found(std::size_t range) const {
+  const Watched& watched = batch_.watched[range % batch_.watched.size()];
+  Verdict verdict;
+  verdict.worst_row = row_of_c(watched);
+  verdict.worst_col = watched.column;
+  return {fmt::format("a timed launch: C({}, {}) was not its product before the next one wrote it",
+                      verdict.worst_row, verdict.worst_col),
+          verdict};
+}
+
 void SpotChecks::restore() {
   std::vector<Piece> pieces;
   add_pieces(earlier_, &Change::was, pieces);
   add_pieces(batch_.changes, &Change::was, pieces);
   write(pieces);
   earlier_.clear();
-  batch_.changes.clear();
+  batch_ = {};
 }
 
 }  // namespace spmmbench

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "gpu/backend.hpp"
+#include "gpu/watcher.hpp"
 #include "measure/operands.hpp"
 #include "measure/update_chain.hpp"
 #include "spmmbench/device.hpp"
@@ -57,7 +58,10 @@ class SpotChecks {
   SpotChecks(const SpotChecks&) = delete;
   SpotChecks& operator=(const SpotChecks&) = delete;
 
-  const DenseView& b(int launch) const { return views_[launch % views_.size()]; }
+  // Of a launch of the batch that `before` was called for.
+  const DenseView& b(int launch) const {
+    return views_[(batch_.first_view + launch) % views_.size()];
+  }
   int views() const { return static_cast<int>(views_.size()); }
   // Of a batch. Of more, some would have the B of an earlier one, whose product a kernel could
   // keep. (Where launches read C, each has another C to add to.)
@@ -78,6 +82,17 @@ class SpotChecks {
   void read_soon();
   // That batch. Throws WrongLaunch, which calls its last launch `what`.
   void after(const char* what = "a timed launch");
+  // Of a batch that a Watcher looks at while it runs: each launch has to leave a C of its own. Not
+  // where B stays, nor where launches read C, which shows each of them in the last.
+  bool can_be_watched() const { return !constant_b_ && update_.beta == 0; }
+  // Takes the place of `before`: what changes is for any of the launches.
+  void before_watched(int launches) { before(length_up_to(launches)); }
+  std::vector<const void*> watched_places() const;
+  // What these elements are when launches have written them, for that one and others that chance
+  // picks: as many as can be computed while a batch runs.
+  std::vector<ValueRange> watched_ranges(int launches);
+  // Of a range that its element has not been found in.
+  WrongLaunch not_found(std::size_t range) const;
   void restore();  // B as it was made
   int length_up_to(int most) { return std::uniform_int_distribution(1, most)(random_); }
 
@@ -105,6 +120,7 @@ class SpotChecks {
   struct Checked {
     int launches = 0;
     bool late = false;                // B changes before the last of them
+    int first_view = 0;               // of B
     const DenseView* last = nullptr;  // the B of the last
     std::vector<Watched> watched;
     std::vector<Change> changes;
@@ -124,6 +140,8 @@ class SpotChecks {
   void add_error(const char* what, double error, double mean_square, const Verdict& verdict);
   void add_other_view(Watched& watched) const;
   double changed_b(std::int64_t at) const;  // element `at` of its memory
+  // Of the first column, when a launch with that B has written it.
+  ValueRange range_of(const Watched& watched, const DenseView& b) const;
   // Of the element, before the last launch of the batch.
   UpdateChain chain_of(const Watched& watched, std::int64_t j) const;
   std::int64_t row_of_c(const Watched& watched) const {
@@ -152,7 +170,10 @@ class SpotChecks {
   bool signs_are_drawn_;
   std::vector<DenseView> views_;
   std::mt19937_64 random_{std::random_device{}()};
-  std::vector<Change> earlier_;          // of batches before, to be undone
+  std::vector<Change> earlier_;  // of batches before, to be undone
+  // By write_changes of this batch. What is recorded may be lost, and enqueued once more: it is
+  // certain when the batch is over.
+  bool writes_changes_ = false;
   Checked batch_, next_;                 // the latest batch, and the one that was made ready
   const unsigned char* read_ = nullptr;  // where read_soon brings what it reads
   std::int64_t compared_ = 0, nearer_to_old_ = 0;

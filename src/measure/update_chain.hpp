@@ -2,6 +2,8 @@
 // An element of C over launches of C = alpha * A * B + beta * C that follow one another, each from
 // what the one before has stored.
 
+#include <limits>
+
 #include "spmmbench/error_bound.hpp"
 #include "spmmbench/reference_sum.hpp"
 #include "spmmbench/update.hpp"
@@ -19,6 +21,10 @@ class UpdateChain {
   // that may have overflowed.
   ElementVerdict judge(double c) const;
   double value() const { return static_cast<double>(value_); }
+  // What the element may differ by. Infinity where nothing is said of it.
+  double allowed() const {
+    return comparable_ ? allowed_ : std::numeric_limits<double>::infinity();
+  }
 
  private:
   Update update_;

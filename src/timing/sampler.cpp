@@ -29,16 +29,19 @@ double time_us(
 // A batch that can be launched many times. On a GPU it is a CUDA graph, so that kernels shorter
 // than the host's overhead can be timed.
 Batch record(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options) {
-  if (!options.by_host_clock && device.info().kind == DeviceKind::cuda) {
+  const bool on_gpu = device.info().kind == DeviceKind::cuda;
+  if (!options.by_host_clock && on_gpu) {
     const auto next = [&launch, at = std::make_shared<int>(0)] { launch((*at)++); };
-    if (const auto replay = cuda_record(next, count, GraphKind::in_order, device))
+    const GraphKind kind = options.apart ? GraphKind::apart : GraphKind::in_order;
+    if (const auto replay = cuda_record(next, count, kind, device))
       return {count,
               [replay](int launches, const Batch::Meanwhile& meanwhile) {
                 return replay->first(launches, meanwhile);
               },
               [replay](int launches) { replay->make_ready(launches); }};
   }
-  return {count, [&device, &launch, options](int launches, const Batch::Meanwhile& meanwhile) {
+  return {on_gpu && options.apart ? 1 : count,
+          [&device, &launch, options](int launches, const Batch::Meanwhile& meanwhile) {
             return time_us(device, launch, launches, options, meanwhile);
           }};
 }
@@ -64,9 +67,10 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
     each_us = us / count;
     i += count;
   }
-  int batch = batch_for(each_us, options);
+  int wanted = batch_for(each_us, options);
   for (;;) {
-    const Batch recorded = record(device, launch, batch, options);
+    const Batch recorded = record(device, launch, wanted, options);
+    const int batch = recorded.launches;
     const auto meanwhile = [&] { around.meanwhile(recorded); };
     around.begin();
     recorded.first(batch);
@@ -80,9 +84,10 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
     around.end(recorded);
     Timing timing = summarise(std::move(samples), batch);
     // Where the host was held up, the launches of the small batch looked longer than they are.
-    if (timing.median_us * batch >= options.sample_us / 2 || batch == options.max_batch)
+    if (timing.median_us * batch >= options.sample_us / 2 || batch == options.max_batch ||
+        batch < wanted)
       return timing;
-    batch = batch_for(timing.median_us, options);
+    wanted = batch_for(timing.median_us, options);
   }
 }
 

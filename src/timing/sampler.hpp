@@ -17,6 +17,10 @@ struct SamplerOptions {
   // For launches that work on other streams: times by the host's clock, from an idle device to an
   // idle device.
   bool by_host_clock = false;
+  // On a GPU: no launch begins before the one before it has ended, or is enqueued behind it by the
+  // host: it cannot tell whether it has followers. Those that cannot be captured are samples of
+  // their own.
+  bool apart = false;
 };
 
 using Clock = std::function<double()>;  // seconds; replaced by a fake in tests

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "devices.hpp"
@@ -10,6 +12,7 @@
 #include "measure/spot_checks.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/stage_timer.hpp"
+#include "timing/sampler.hpp"
 #include "verify/bound.hpp"
 #include "verify/reference.hpp"
 
@@ -94,6 +97,49 @@ TEST(SpotChecksOnDevice, AGraphLaunchesAsManyAsItIsTold) {
     EXPECT_EQ(found, expected) << count;
   }
   EXPECT_EQ(at, kLaunches) << "nothing is recorded a second time";
+}
+
+// It refuses to be captured, as a library that waits for the device does.
+TEST(SpotChecksOnDevice, LaunchesThatCannotBeCapturedFollowOneAnotherUnlessTheyAreSetApart) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const Buffer memory = device.allocate(1);
+  const auto launch = [&](int) {
+    if (device.is_capturing(device.stream())) throw std::runtime_error("no capture");
+    device.fill_bytes(memory.data(), 1, 1);
+  };
+  const SampleLimits limits{.min_samples = 3, .max_samples = 3};
+  const Timing alone = sample_hot(device, launch, limits, {.apart = true}, {});
+  EXPECT_EQ(alone.launches_per_sample, 1);
+  EXPECT_EQ(alone.n(), 3);
+  EXPECT_GT(sample_hot(device, launch, limits, {}, {}).launches_per_sample, 1);
+}
+
+TEST(SpotChecksOnDevice, ALateBatchOfOneLaunchThatCannotBeCapturedIsRight) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const CsrMatrix a = band(300);
+  const Kernel& kernel = *Registry<Kernel>::instance().find("csr_naive");
+  Problem problem;
+  problem.a = &a;
+  problem.n = 20;
+  const Operands operands = make_operands(a, problem.n, problem.precision, problem.c_type,
+                                          problem.layout, nullptr, 1, device);
+  StageTimer stages;
+  const auto prepared = kernel.prepare(problem.operand(), {}, device, stages);
+  const auto plan = prepared->bind(problem.shape(), stages);
+  SpotChecks checks(a, {}, operands, error_bound(kernel.info(), problem.precision, problem.c_type),
+                    problem.precision, false, device);
+  for (const int launches : {1, 1, 2, 1, 1}) {
+    checks.before(launches, false);
+    const auto launch = [&](int at) {
+      if (at == launches - 1) checks.write_changes(20);
+      if (device.is_capturing(device.stream())) throw std::runtime_error("no capture");
+      plan->launch(checks.b(at), operands.c, device.stream());
+    };
+    launch_batch(device, launch, launches, {});
+    EXPECT_NO_THROW(checks.after()) << launches;
+  }
+  checks.restore();
+  EXPECT_FALSE(wrote_to_b(operands, device));
 }
 
 TEST(SpotChecksOnDevice, EveryViewHasTheValuesThatItsMemoryWasMadeWith) {

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -174,6 +177,113 @@ TEST_F(SpotChecked, ARowIsLookedAtAsOftenAsItHasWork) {
     }
   };
   EXPECT_THROW(launch_often(), WrongLaunch);
+}
+
+TEST_F(SpotChecked, ARowOfAnyLengthIsLookedAt) {
+  constexpr std::int64_t kLong = 200'000;
+  constexpr int kTries = 200, kFewest = 20;  // of 2 * 200 / 8 on the average
+  a_ = CsrMatrix{2, kLong, {0, 1, kLong + 1}, {0}, {1}};
+  for (std::int64_t k = 0; k < kLong; ++k) {
+    a_.col_idx.push_back(static_cast<std::int32_t>(k));
+    a_.values.push_back(1);
+  }
+  CsrMatrix without_it = a_;
+  std::fill(without_it.values.begin() + 1, without_it.values.end(), 0.0F);
+  make(1, Layout::row_major);
+  SpotChecks spot = checks();
+  int found = 0;
+  for (int i = 0; i < kTries; ++i) {
+    spot.before(1);
+    multiply(without_it, spot.b(0), operands_.c);
+    try {
+      spot.after();
+    } catch (const WrongLaunch&) {
+      ++found;
+    }
+  }
+  EXPECT_GE(found, kFewest);
+}
+
+// As where a CUDA graph that was begun cannot be made.
+TEST_F(SpotChecked, WhatALateChangeWroteMayBeLostAndWrittenOnceMore) {
+  make(4, Layout::row_major);
+  SpotChecks spot = checks();
+  const std::span<unsigned char> b(operands_.b_memory.as<unsigned char>(),
+                                   operands_.b_memory.bytes());
+  for (const int launches : {1, 1, 3, 1, 1, 2, 1}) {
+    spot.before(launches, false);
+    const std::vector<unsigned char> before(b.begin(), b.end());
+    spot.write_changes();
+    std::ranges::copy(before, b.begin());
+    spot.write_changes();
+    multiply(a_, spot.b(launches - 1), operands_.c);
+    EXPECT_NO_THROW(spot.after());
+  }
+  spot.restore();
+  EXPECT_FALSE(wrote_to_b(operands_, *device_));
+}
+
+TEST_F(SpotChecked, SingleLateLaunchesHaveDifferentViews) {
+  make(4, Layout::row_major);
+  SpotChecks spot = checks();
+  ASSERT_GT(spot.views(), 1);
+  std::set<const void*> views;
+  for (int i = 0; i < 64; ++i) {
+    spot.before(1, false);
+    views.insert(spot.b(0).data);
+    spot.write_changes();
+    multiply(a_, spot.b(0), operands_.c);
+    EXPECT_NO_THROW(spot.after());
+  }
+  EXPECT_GT(views.size(), 1U);
+  spot.restore();
+  EXPECT_EQ(spot.b(0).data, operands_.b.data);
+  EXPECT_FALSE(wrote_to_b(operands_, *device_));
+}
+
+TEST_F(SpotChecked, EachLaunchThatIsWatchedLeavesItsOwnC) {
+  constexpr int kLaunches = 12;
+  for (const Layout layout : {Layout::row_major, Layout::col_major}) {
+    make(20, layout);
+    ASSERT_GE(operands_.views, kLaunches);
+    SpotChecks spot = checks();
+    ASSERT_TRUE(spot.can_be_watched());
+    EXPECT_FALSE(checks(true).can_be_watched());
+    for (int i = 0; i < 8; ++i) {
+      spot.before_watched(kLaunches);
+      const std::vector<const void*> places = spot.watched_places();
+      const std::vector<ValueRange> ranges = spot.watched_ranges(kLaunches);
+      ASSERT_FALSE(places.empty());
+      ASSERT_EQ(ranges.size(), kLaunches * places.size()) << "rows are short: all are asked for";
+      std::vector<int> found(ranges.size(), 0);
+      for (int at = 0; at < kLaunches; ++at) {
+        multiply(a_, spot.b(at), operands_.c);
+        for (std::size_t range = 0; range < ranges.size(); ++range) {
+          const float value = *static_cast<const float*>(places[range % places.size()]);
+          if (ranges[range].low <= value && value <= ranges[range].high) ++found[range];
+        }
+      }
+      EXPECT_EQ(std::ranges::count(found, 0), 0);
+      EXPECT_LT(std::accumulate(found.begin(), found.end(), 0), 2 * std::ssize(found))
+          << "hardly any by the C of another launch";
+    }
+    EXPECT_NE(std::string(spot.not_found(0).what()).find("not its product"), std::string::npos);
+    spot.restore();
+    EXPECT_FALSE(wrote_to_b(operands_, *device_));
+  }
+}
+
+TEST_F(SpotChecked, OfLongRowsSomeLaunchesAreAskedFor) {
+  constexpr std::int64_t kLong = 5'000;
+  constexpr int kLaunches = 16;
+  a_ = CsrMatrix{1, kLong, {0, kLong}, {}, std::vector<float>(kLong, 1)};
+  for (std::int64_t k = 0; k < kLong; ++k) a_.col_idx.push_back(static_cast<std::int32_t>(k));
+  make(4, Layout::row_major);
+  SpotChecks spot = checks();
+  spot.before_watched(kLaunches);
+  const std::size_t places = spot.watched_places().size();
+  ASSERT_GT(places, 0U);
+  EXPECT_EQ(spot.watched_ranges(kLaunches).size(), 8 * places);
 }
 
 TEST_F(SpotChecked, ASmallProductThatIsLeftOutIsFoundOut) {
