@@ -35,11 +35,14 @@ inline double bytes_of_values(double positions, double fill) {
 
 // Values take fewer bytes and more instructions. They are faster where A comes from memory and has
 // few zeros, while the tensor cores have little to do (measured on an H200 at 50 to 80 % zeros and
-// 16 to 64 columns, docs/decisions/bitmap-dense.md).
+// 1 to 64 columns, docs/decisions/bitmap-dense.md). With few columns that begins before pairs fill
+// the L2 cache, which keeps little of what nearly fills it from launch to launch.
 inline bool prefers_values(double positions, double fill, double columns, double l2_bytes) {
-  constexpr double kMostColumns = 64, kNarrowColumns = 32;
+  constexpr double kMostColumns = 64, kNarrowColumns = 32, kFewColumns = 16;
   constexpr double kLeastFill = 0.38, kLeastFillNarrow = 0.33;
-  return columns <= kMostColumns && bytes_of_pairs(positions, fill) > l2_bytes &&
+  constexpr double kNearlyFull = 0.75;
+  const double room = (columns <= kFewColumns ? kNearlyFull : 1) * l2_bytes;
+  return columns <= kMostColumns && bytes_of_pairs(positions, fill) > room &&
          fill >= (columns <= kNarrowColumns ? kLeastFillNarrow : kLeastFill);
 }
 

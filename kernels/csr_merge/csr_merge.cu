@@ -24,6 +24,8 @@
 // arrives last writes C (common/arrive_and_sum.cuh). The order of these sums varies from launch to
 // launch: results agree within the error bound, not bit for bit.
 //
+// LONG ROWS, where B is so narrow that a lane holds a row of it: csr_merge/own_rows.cuh.
+//
 // BYTES. nnz * N * bytes(B) from the L2 cache, C once, A once for each slab.
 
 #include <cuda_runtime.h>
@@ -34,11 +36,14 @@
 #include <type_traits>
 
 #include "common/dependent_launch.hpp"
+#include "common/device_arrays.hpp"
 #include "common/grid_limit.hpp"
 #include "common/resident_csr.hpp"
+#include "common/shared_limit.hpp"
 #include "common/sums.cuh"
 #include "core/limits.hpp"
 #include "csr_merge/device.cuh"
+#include "csr_merge/own_rows.cuh"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -105,6 +110,28 @@ Division divide(const SparseOperand& a, std::int64_t n, const Options& options, 
   return out;
 }
 
+// Whether lanes walk rows of their own: by default where rows are long, about as long as each
+// other, and have so many nonzeros that a CTA's share cache lines of B.
+const auto kOwnRows = auto_integer_option(
+    "own_rows", 0, 1, "1: each lane walks a row of its own, where N fills one lane");
+bool may_own_rows(const SparseOperand& a, const Division& division, std::int64_t n) {
+  return division.lanes == 1 && n > 1 && a.precision != Precision::fp64 && a.m() > 0;
+}
+bool prefers_own_rows(const SparseOperand& a, const DeviceCsr& csr, Device& device) {
+  constexpr std::int64_t kLongRow = 1024;     // nonzeros
+  constexpr std::int64_t kLeastShare = 1024;  // a nonzero in so many columns
+  constexpr std::int64_t kLeastB = 1 << 18;   // rows, more than the L1 cache holds
+  const std::int64_t mean = a.nnz() / a.m();
+  if (mean < kLongRow || a.k() < kLeastB || mean * kLeastShare < a.k()) return false;
+  const Buffer longest = device.allocate(sizeof(unsigned long long));
+  device.fill_bytes(longest.data(), 0, longest.bytes());
+  constexpr int kCtas = 1024;
+  csr_merge::longest_row<<<kCtas, csr_merge::kThreads, 0, stream_of(device)>>>(
+      csr, longest.as<unsigned long long>());
+  SPMMBENCH_CUDA_LAUNCHED();
+  return static_cast<std::int64_t>(downloaded<unsigned long long>(longest, device)[0]) <= 2 * mean;
+}
+
 // Places of B are counted in 32 bits, in pieces; half, since rows are padded.
 constexpr double kMostPiecesOfB = 4294967296.0 / 2;
 
@@ -119,10 +146,14 @@ class CsrMergePlan final : public Plan {
         overlap_(kernels_wait()),
         sums_bytes_(division_.sums_bytes(operand.precision)) {
     const auto timed = stages.scope("build");
+    if (may_own_rows(operand, division_, n))
+      owns_rows_ = kOwnRows(options).has_value() ? *kOwnRows(options) == 1
+                                                 : prefers_own_rows(operand, a.view(), device);
     workspace_ = device.allocate(sums_bytes_ + division_.arrivals_bytes());
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (owns_rows_) return launch_own_rows(b, c, stream);
     if (!is_clear_) clear(stream);
     visit_every_element_type(b.type, [&](auto* tag) {
       using TB = std::remove_pointer_t<decltype(tag)>;
@@ -144,6 +175,7 @@ class CsrMergePlan final : public Plan {
     report.device_bytes = a_.copied_bytes() + workspace_.bytes();
     report.params["lanes"] = fmt::format("{}", division_.lanes);
     report.params["items"] = fmt::format("{}", division_.items);
+    report.params["own_rows"] = owns_rows_ ? "1" : "0";
     return report;
   }
 
@@ -153,6 +185,23 @@ class CsrMergePlan final : public Plan {
     SPMMBENCH_CUDA(cudaMemsetAsync(workspace_.data(), 0, workspace_.bytes(),
                                    static_cast<cudaStream_t>(stream.handle)));
     is_clear_ = !device_.is_capturing(stream);  // what is captured may never run
+  }
+
+  void launch_own_rows(const DenseView& b, const DenseView& c, Stream stream) {
+    const auto ctas = (a_.view().rows + csr_merge::kThreads - 1) / csr_merge::kThreads;
+    visit_every_element_type(b.type, [&](auto* tag) {
+      using TB = std::remove_pointer_t<decltype(tag)>;
+      if constexpr (!std::is_same_v<TB, double>) {
+        constexpr std::size_t kBytes = csr_merge::own_bytes<float>();
+        allow_shared_bytes(csr_merge::own_rows_kernel<TB>, kBytes);
+        launch_dependent(
+            csr_merge::own_rows_kernel<TB>, dim3(static_cast<unsigned>(ctas)),
+            dim3(csr_merge::kThreads), kBytes, stream, overlap_, a_.view(),
+            static_cast<const TB*>(b.data),
+            static_cast<std::uint32_t>(b.row_stride() * sizeof(TB) / sizeof(csr_merge::Piece<TB>)),
+            b.scale, csr_merge::Rows{c.data, c.row_stride(), c.type}, n_);
+      }
+    });
   }
 
   template <class TB, int kLanes, int kCount>
@@ -178,6 +227,7 @@ class CsrMergePlan final : public Plan {
   std::int64_t n_;
   Division division_;
   bool overlap_;
+  bool owns_rows_ = false;
   std::size_t sums_bytes_;
   Buffer workspace_;
   bool is_clear_ = false;
@@ -240,7 +290,7 @@ class CsrMerge final : public Kernel {
       .accumulation = Accumulation::fp32_fma,
       .reads_plain_csr = true,
       .takes_values = true,  // it reads those of the operand
-      .options = {kItems},
+      .options = {kItems, kOwnRows},
   };
 };
 

@@ -2,14 +2,17 @@
 // The device side of gather_mma.
 //
 //   block: 16 warps, one chunk of B's columns of k
-//     shared memory: the chunk's rows of B, 16 bytes (8 columns) each, one or two planes of them
+//     shared memory: the chunk's rows of B, 16 bytes (8 columns) each, one or two planes of them,
+//     or
+//       two copies of one (format/slot_streams.hpp)
 //     registers: groups of quads (format/slot_streams.hpp), loaded ahead
 //     warp, per step of 32 nonzeros, 8 each of 4 rows:
 //       lane l:   address of its row of B += move                          (1 dot product of bytes)
 //       ldmatrix: 32 rows of a plane of B -> the first operand of two mma, transposed
 //       2 mma, whose second operands have the values of two rows each, and zeros elsewhere
 //     fp8: B becomes fp16 on its way to shared memory, values as they are used; both are exact
-//   piece of a slice: its 16 rows' sums go to the workspace; add_parts adds up each row's pieces
+//   piece of a slice: its 16 rows' sums go to the workspace, and add_parts adds up each row's
+//     pieces; or to shared memory (gather_mma/bands.cuh)
 
 #include <cstdint>
 
@@ -32,8 +35,10 @@ inline constexpr int kRowBytes = 16;  // of B and a plane
 inline constexpr int kPlaneColumns = 8;
 inline constexpr int kPlaneBytes = Streams::kMostChunk * kRowBytes;
 inline constexpr unsigned kMoveBytes = Streams::kOctet * kRowBytes;  // between rows of B of a slot
-constexpr int shared_bytes(int planes) { return planes * kPlaneBytes; }
+// Of planes or copies, of which one is one.
+constexpr int shared_bytes(int images) { return images * kPlaneBytes; }
 static_assert(shared_bytes(2) <= 232448, "227 KB a block");
+static_assert(Streams::lines(Streams::kMostChunk) * kMoveBytes == kPlaneBytes);
 
 struct Arguments {
   const std::int32_t* block_chunk;
@@ -43,6 +48,7 @@ struct Arguments {
   const std::uint32_t* words;
   std::int64_t piece_count;
   std::int32_t chunk_cols;
+  int copies;      // of B, with one plane
   float* partial;  // [tile of columns][piece][row][column]
 };
 
@@ -110,20 +116,35 @@ __device__ uint4 load_eight(const T* from) {
   }
 }
 
-// Rows first .. first + count of B's columns column .. column + 8 * kPlanes, row-major B; zeros up
-// to the next multiple of 8 rows, which zeros of A may name. Columns past the last hold anything.
+// Where a block's rows of B go.
+struct RowsOfB {
+  std::int64_t first;  // of B
+  int count;           // zeros behind them, which zeros of A may name, up to
+  int padded;          // a multiple of 8; where there are two copies, to the end of the first
+  int second;          // bytes from the first copy to the second; 0: none
+
+  // In the second copy, after its beginning.
+  __device__ static unsigned second_place(int row) {
+    constexpr int kOctet = Streams::kOctet;
+    const int line = row / kOctet;
+    const int slot = Streams::Turns::second_slot(row % kOctet, Streams::Turns::of_line(line));
+    return line * kMoveBytes + slot * kRowBytes;
+  }
+};
+
+// B's columns column .. column + 8 * kPlanes, row-major B. Columns past the last hold anything.
 template <class T, int kPlanes>
-__device__ void load_rows(const DenseView& b, std::int64_t first, int count, std::int64_t column,
-                          char* to) {
+__device__ void load_rows(const DenseView& b, const RowsOfB& rows, std::int64_t column, char* to) {
   const auto* const from = static_cast<const T*>(b.data);
-  const int padded = (count + 7) / 8 * 8;
 #pragma unroll 4
-  for (int i = threadIdx.x; i < padded * kPlanes; i += kThreads) {
+  for (int i = threadIdx.x; i < rows.padded * kPlanes; i += kThreads) {
     const int k = i / kPlanes, plane = i % kPlanes;
     uint4 row = make_uint4(0, 0, 0, 0);
-    if (k < count && column + plane * kPlaneColumns < b.cols)
-      row = load_eight(from + (first + k) * b.ld + column + plane * kPlaneColumns);
+    if (k < rows.count && column + plane * kPlaneColumns < b.cols)
+      row = load_eight(from + (rows.first + k) * b.ld + column + plane * kPlaneColumns);
     *reinterpret_cast<uint4*>(to + plane * kPlaneBytes + k * kRowBytes) = row;
+    if (kPlanes == 1 && rows.second > 0)
+      *reinterpret_cast<uint4*>(to + rows.second + RowsOfB::second_place(k)) = row;
   }
 }
 
@@ -131,13 +152,13 @@ __device__ void load_rows(const DenseView& b, std::int64_t first, int count, std
 // rows 8t .. 8t + 7 of column g, four pairs of rows. Its pair j + t goes to matrix j, so that the 8
 // rows of a matrix lie in different banks.
 template <class T, int kPlanes>
-__device__ void load_columns(const DenseView& b, std::int64_t first, int count, std::int64_t column,
+__device__ void load_columns(const DenseView& b, const RowsOfB& rows, std::int64_t column,
                              std::uint32_t to) {
   constexpr int kBlockRows = 32, kAhead = 8;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int g = lane / 4, t = lane % 4;
   const auto* const from = static_cast<const T*>(b.data);
-  const int blocks = (count + kBlockRows - 1) / kBlockRows * kPlanes;
+  const int blocks = (rows.padded + kBlockRows - 1) / kBlockRows * kPlanes;
   // The row that this lane names: of matrix lane / 8, row lane % 8 = 2q + e, from lanes with t = q.
   const int q = lane % 8 / 2, named = 8 * q + 2 * ((lane / 8 + q) % 4) + lane % 2;
   for (int base = warp; base < blocks; base += kAhead * kWarps) {
@@ -148,8 +169,8 @@ __device__ void load_columns(const DenseView& b, std::int64_t first, int count, 
       const int k = block / kPlanes * kBlockRows + 8 * t;
       const std::int64_t n = column + block % kPlanes * kPlaneColumns + g;
       loaded[i] = make_uint4(0, 0, 0, 0);
-      if (block < blocks && k < count && n < b.cols)
-        loaded[i] = load_eight(from + n * b.ld + first + k);
+      if (block < blocks && k < rows.count && n < b.cols)
+        loaded[i] = load_eight(from + n * b.ld + rows.first + k);
     }
 #pragma unroll
     for (int i = 0; i < kAhead; ++i) {
@@ -157,10 +178,10 @@ __device__ void load_columns(const DenseView& b, std::int64_t first, int count, 
       if (block >= blocks) break;
       const int k = block / kPlanes * kBlockRows;
       std::uint32_t pairs[4] = {loaded[i].x, loaded[i].y, loaded[i].z, loaded[i].w};
-      if (k + 8 * t + 8 > count) {  // what lies behind the last row is not zero
+      if (k + 8 * t + 8 > rows.count) {  // what lies behind the last row is not zero
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          const int inside = count - (k + 8 * t + 2 * j);
+          const int inside = rows.count - (k + 8 * t + 2 * j);
           pairs[j] = inside >= 2 ? pairs[j] : inside == 1 ? pairs[j] & 0xFFFFU : 0;
         }
       }
@@ -172,6 +193,8 @@ __device__ void load_columns(const DenseView& b, std::int64_t first, int count, 
           by_two ? turned[0] : turned[2], by_two ? turned[1] : turned[3]};
       ptx::stmatrix_x4_trans(to + block % kPlanes * kPlaneBytes + (k + named) * kRowBytes,
                              matrices);
+      if (kPlanes == 1 && rows.second > 0)
+        ptx::stmatrix_x4_trans(to + rows.second + RowsOfB::second_place(k + named), matrices);
     }
   }
 }
@@ -218,9 +241,12 @@ __device__ void multiply_quad(Sums<kPlanes>& sums, std::uint32_t (&row_of_b)[Str
 template <class T, int kPlanes>
 class Pieces {
  public:
+  // `sums`: those of piece `first`.
   __device__ Pieces(const Arguments& args, const Streams::Range& range, const Streams::Start& start,
-                    std::uint32_t rows)
+                    std::uint32_t rows, float* sums, std::int32_t first)
       : args_(args),
+        to_(sums),
+        first_(first),
         piece_(range.first_piece),
         last_(range.first_piece + range.pieces),
         first_row_(rows + threadIdx.x % Streams::kOctet * kRowBytes) {
@@ -254,9 +280,8 @@ class Pieces {
   __device__ void store() const {
     constexpr int kColumns = kPlanes * kPlaneColumns;
     const int lane = threadIdx.x % 32;
-    const std::int64_t row =
-        (blockIdx.y * args_.piece_count + piece_) * Streams::kRows + 2 * (lane % 4);
-    float* const to = args_.partial + row * kColumns + lane / 4;
+    const std::int64_t row = std::int64_t{piece_ - first_} * Streams::kRows + 2 * (lane % 4);
+    float* const to = to_ + row * kColumns + lane / 4;
 #pragma unroll
     for (int plane = 0; plane < kPlanes; ++plane)
 #pragma unroll
@@ -267,11 +292,67 @@ class Pieces {
   }
 
   const Arguments& args_;
-  std::int32_t piece_, last_;
+  float* to_;
+  std::int32_t first_, piece_, last_;
   std::uint32_t first_row_;  // of B, for this lane's slot
   std::uint32_t row_of_b_[Streams::kQuadSteps];
   std::int32_t groups_, next_groups_ = 0;  // left of the piece, of the next one
   Sums<kPlanes> sums_;
+};
+
+// What a warp multiplies. It is begun before B may be read.
+template <class T, int kPlanes>
+class Share {
+ public:
+  __device__ explicit Share(const Arguments& args)
+      : args_(args),
+        range_(args.ranges[range_at()]),
+        start_(args.starts[range_at() * Streams::kLanes + threadIdx.x % Streams::kLanes]),
+        reader_(args, range_) {
+    reader_.load(first_group_);
+  }
+
+  // Waits for the predecessor, and copies the block's rows of B into shared memory.
+  __device__ void load_b(const DenseView& b, char* shared) const {
+    RowsOfB rows{};
+    rows.first = std::int64_t{args_.block_chunk[blockIdx.x]} * args_.chunk_cols;
+    rows.count = static_cast<int>(min(b.rows - rows.first, std::int64_t{args_.chunk_cols}));
+    rows.padded = (rows.count + Streams::kOctet - 1) / Streams::kOctet * Streams::kOctet;
+    if (args_.copies > 1) {
+      rows.padded = Streams::lines(args_.chunk_cols) * Streams::kOctet;
+      rows.second = rows.padded * kRowBytes;
+    }
+    const std::int64_t column = blockIdx.y * std::int64_t{kPlanes * kPlaneColumns};
+    const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+    ptx::griddepcontrol_wait();
+    if (b.layout == Layout::row_major) load_rows<T, kPlanes>(b, rows, column, shared);
+    else load_columns<T, kPlanes>(b, rows, column, to);
+    __syncthreads();
+  }
+  // `sums`: where those of piece `first_piece` go.
+  __device__ void multiply(char* shared, float* sums, std::int32_t first_piece) {
+    if (range_.pieces == 0) return;
+    const auto rows = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+    Pieces<T, kPlanes> pieces(args_, range_, start_, rows, sums, first_piece);
+    typename GroupReader<T>::Group second_group;
+    while (true) {
+      reader_.load_after(first_group_, second_group);
+      if (pieces.multiply(first_group_)) return;
+      reader_.load_after(second_group, first_group_);
+      if (pieces.multiply(second_group)) return;
+    }
+  }
+
+ private:
+  __device__ static std::int64_t range_at() {
+    return std::int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+  }
+
+  const Arguments& args_;
+  const Streams::Range range_;
+  const Streams::Start start_;
+  GroupReader<T> reader_;
+  typename GroupReader<T>::Group first_group_;
 };
 
 // Registers of a thread, so that a block of add_parts finds room beside one of `multiply`.
@@ -282,29 +363,10 @@ __global__ void __maxnreg__(kMostRegisters)
     multiply(const __grid_constant__ Arguments args, const __grid_constant__ DenseView b) {
   extern __shared__ __align__(128) char shared[];
   ptx::griddepcontrol_launch_dependents();
-  const std::int64_t range_at = std::int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
-  const Streams::Range range = args.ranges[range_at];
-  const std::int64_t first = std::int64_t{args.block_chunk[blockIdx.x]} * args.chunk_cols;
-  const Streams::Start start =
-      args.starts[range_at * Streams::kLanes + threadIdx.x % Streams::kLanes];
-  GroupReader<T> reader(args, range);
-  typename GroupReader<T>::Group first_group, second_group;
-  reader.load(first_group);
-  const auto rows = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-  const auto count = static_cast<int>(min(b.rows - first, std::int64_t{args.chunk_cols}));
-  const std::int64_t column = blockIdx.y * std::int64_t{kPlanes * kPlaneColumns};
-  ptx::griddepcontrol_wait();
-  if (b.layout == Layout::row_major) load_rows<T, kPlanes>(b, first, count, column, shared);
-  else load_columns<T, kPlanes>(b, first, count, column, rows);
-  __syncthreads();
-  if (range.pieces == 0) return;
-  Pieces<T, kPlanes> pieces(args, range, start, rows);
-  while (true) {
-    reader.load_after(first_group, second_group);
-    if (pieces.multiply(first_group)) return;
-    reader.load_after(second_group, first_group);
-    if (pieces.multiply(second_group)) return;
-  }
+  Share<T, kPlanes> share(args);
+  share.load_b(b, shared);
+  const std::int64_t floats_of_tile = args.piece_count * Streams::kRows * kPlanes * kPlaneColumns;
+  share.multiply(shared, args.partial + blockIdx.y * floats_of_tile, 0);
 }
 
 inline constexpr int kAddThreads = 256;

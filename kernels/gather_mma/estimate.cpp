@@ -13,20 +13,23 @@ namespace {
 
 // The slots that are read (format/slot_streams.hpp). All eight slots of a row in a chunk of columns
 // are as long as the longest: with scattered nonzeros 1.42 deviations above their mean, which is
-// what the largest of eight normal numbers is on average. Groups of four add half of three.
-double slots_of(const MatrixFeatures& f) {
+// what the largest of eight normal numbers is on average; where B lies twice in shared memory, they
+// are even but for one. Groups of four add half of three.
+double slots_of(const MatrixFeatures& f, bool two_copies) {
   constexpr double kLongest = 1.42, kGroupEnd = (SlotStreams::kGroupQuads - 1) / 2.0;
-  const auto chunks = static_cast<double>(SlotStreams::chunks(static_cast<std::int64_t>(f.cols)));
+  const auto chunks =
+      static_cast<double>(SlotStreams::least_chunks(static_cast<std::int64_t>(f.cols)));
   const double slots = std::max(1.0, f.rows * chunks * SlotStreams::kOctet);
   const double mean = f.nnz / slots;
-  return slots * (mean + kLongest * std::sqrt(mean) + kGroupEnd);
+  const bool is_level = two_copies && mean * SlotStreams::kOctet >= SlotStreams::Turns::kLeast;
+  return slots * (mean + (is_level ? 1 : kLongest * std::sqrt(mean)) + kGroupEnd);
 }
 // Of 8 columns that are multiplied at once.
 double groups(const Product& p) { return p.n <= 8 ? 1 : 2; }
 double passes(const Product& p) { return std::ceil(p.columns / (8 * groups(p))); }
 double slots(const Product& p) {
   constexpr double kUnit = 1000;
-  return p.per_sm(slots_of(p.f) * passes(p)) / kUnit;
+  return p.per_sm(slots_of(p.f, groups(p) == 1) * passes(p)) / kUnit;
 }
 double slot_groups(const Product& p) { return slots(p) * groups(p); }
 

@@ -16,6 +16,8 @@
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
 #include "common/resident_csr.hpp"
+#include "common/shared_limit.hpp"
+#include "gather_mma/bands.cuh"
 #include "gather_mma/device.cuh"
 #include "gather_mma/device_build.hpp"
 #include "gpu/cuda_check.hpp"
@@ -31,29 +33,86 @@ using Streams = SlotStreams;
 const auto kMinFill =
     real_option("min_fill", "0.02", 0, 1, "least share of nonzeros in large matrices");
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 24;  // never refused for fill
+const auto kCopies = auto_integer_option<int>("copies", 1, Streams::kMostCopies,
+                                              "of B in shared memory, where N is at most 8");
+const auto kBands = auto_integer_option<std::int64_t>(
+    "bands", 1, 1 << 16, "of rows, at most: a cluster each; 1: a second kernel adds all sums");
 
-using Multiply = void (*)(gather_mma::Arguments, DenseView);
-Multiply choose_multiply(ElementType type, int planes) {
-  if (type == ElementType::f16)
-    return planes == 1 ? gather_mma::multiply<__half, 1> : gather_mma::multiply<__half, 2>;
-  if (type == ElementType::e4m3)
-    return planes == 1 ? gather_mma::multiply<__nv_fp8_e4m3, 1>
-                       : gather_mma::multiply<__nv_fp8_e4m3, 2>;
-  return planes == 1 ? gather_mma::multiply<__nv_bfloat16, 1>
-                     : gather_mma::multiply<__nv_bfloat16, 2>;
+struct Variant {
+  void (*multiply)(gather_mma::Arguments, DenseView);
+  void (*multiply_bands)(gather_mma::Arguments, BandArguments, DenseView, DenseView);
+};
+template <class T>
+Variant variant(int planes) {
+  if (planes == 1) return {multiply<T, 1>, multiply_bands<T, 1>};
+  return {multiply<T, 2>, multiply_bands<T, 2>};
 }
+Variant choose_variant(ElementType type, int planes) {
+  if (type == ElementType::f16) return variant<__half>(planes);
+  if (type == ElementType::e4m3) return variant<__nv_fp8_e4m3>(planes);
+  return variant<__nv_bfloat16>(planes);
+}
+constexpr int kMostPlanes = 2;
 
 int planes_of(std::int64_t n) { return n <= gather_mma::kPlaneColumns ? 1 : 2; }
 int columns_of(std::int64_t n) { return planes_of(n) * gather_mma::kPlaneColumns; }
+int copies_of(std::int64_t n, const Options& options) {
+  return planes_of(n) > 1 ? 1 : kCopies(options).value_or(Streams::kMostCopies);
+}
 std::int64_t tiles_of(std::int64_t n) { return (n + columns_of(n) - 1) / columns_of(n); }
+
+// Clusters of so many blocks that run at once, each block alone on its multiprocessor.
+std::int64_t resident_clusters(unsigned blocks, const DeviceInfo& device) {
+  const auto kernel = multiply_bands<__half, kMostPlanes>;
+  const auto shared_bytes = static_cast<int>(device.shared_per_block);
+  allow_shared_bytes(kernel, shared_bytes);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {blocks, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(gather_mma::kThreads);
+  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  int clusters = 0;
+  SPMMBENCH_CUDA(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
+  return clusters;
+}
+
+// A band for each cluster of as many blocks as there are chunks; one band where a cluster cannot
+// have so many, or what a block must hold exceeds its shared memory.
+Streams::Cut choose_cut(std::int64_t rows, std::int64_t cols, int copies, std::int64_t most_bands,
+                        const DeviceInfo& device) {
+  constexpr std::int64_t kMostCluster = 8;  // on every device with clusters
+  const Streams::Cut one{.blocks = device.sm_count, .warps = gather_mma::kWarps, .copies = copies};
+  const std::int64_t chunks = Streams::least_chunks(cols);
+  if (rows == 0 || cols == 0 || chunks > kMostCluster || most_bands == 1) return one;
+  Streams::Cut cut = one;
+  cut.bands = std::min({most_bands, (rows + Streams::kRows - 1) / Streams::kRows,
+                        resident_clusters(static_cast<unsigned>(chunks), device)});
+  if (cut.bands < 2) return one;
+  Streams sizes;
+  sizes.rows = rows;
+  sizes.cols = cols;
+  sizes.lay_out(cut);
+  const std::int64_t pieces =
+      (sizes.band_rows + Streams::kRows - 1) / Streams::kRows + gather_mma::kWarps - 1;
+  const BandLayout layout = band_layout(copies == 1 ? kMostPlanes : 1, 2, sizes.chunk_cols, pieces,
+                                        sizes.band_rows, sizes.chunks);
+  return static_cast<std::size_t>(layout.bytes) <= device.shared_per_block ? cut : one;
+}
 
 // A on the device, the same for every shape.
 struct Matrix {
-  Matrix(const SparseOperand& a, Device& device, StageTimer& stages)
+  Matrix(const SparseOperand& a, int copies, std::int64_t most_bands, Device& device,
+         StageTimer& stages)
       : type(storage_type(a.precision)), scale(a.scale()), sm_count(device.info().sm_count) {
     const ResidentCsr csr(a, device, stages);
     const auto timed = stages.scope("build");
-    streams = gather_mma::build_streams(csr.view(), sm_count, gather_mma::kWarps, device);
+    const DeviceCsr view = csr.view();
+    streams = gather_mma::build_streams(
+        view, choose_cut(view.rows, view.cols, copies, most_bands, device.info()), device);
     arguments = {.block_chunk = streams.block_chunk.as<std::int32_t>(),
                  .ranges = streams.ranges.as<Streams::Range>(),
                  .pieces = streams.pieces.as<Streams::Piece>(),
@@ -61,13 +120,15 @@ struct Matrix {
                  .words = streams.words.as<std::uint32_t>(),
                  .piece_count = streams.piece_count,
                  .chunk_cols = streams.chunk_cols,
+                 .copies = copies,
                  .partial = nullptr};
   }
 
   std::size_t bytes() const {
     return sum_of_bytes(streams.block_chunk, streams.ranges, streams.pieces, streams.starts,
-                        streams.words, streams.part_ptr, streams.parts);
+                        streams.words, streams.part_ptr, streams.parts, streams.row_parts);
   }
+  bool in_bands() const { return streams.bands > 1; }
 
   ElementType type;
   float scale;
@@ -79,22 +140,56 @@ struct Matrix {
 class GatherMmaPlan final : public Plan {
  public:
   GatherMmaPlan(const Matrix& a, std::int64_t n, Device& device)
-      : a_(a), multiply_(choose_multiply(a.type, planes_of(n))), n_(n), arguments_(a.arguments) {
-    SPMMBENCH_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(multiply_),
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        gather_mma::shared_bytes(planes_of(n))));
+      : a_(a), variant_(choose_variant(a.type, planes_of(n))), n_(n), arguments_(a.arguments) {
+    if (a.in_bands()) {
+      const auto& s = a.streams;
+      bands_ = {.row_parts = s.row_parts.as<RowParts>(),
+                .band_rows = static_cast<std::int32_t>(s.band_rows),
+                .own_rows = static_cast<std::int32_t>((s.band_rows + s.chunks - 1) / s.chunks),
+                .at = band_layout(planes_of(n), images(), s.chunk_cols, s.most_pieces, s.band_rows,
+                                  s.chunks),
+                .scale = 1};
+      allow_shared_bytes(variant_.multiply_bands, bands_.at.bytes);
+      return;
+    }
+    allow_shared_bytes(variant_.multiply, gather_mma::shared_bytes(images()));
     partial_ = device.allocate(tiles_of(n) * a.arguments.piece_count * Streams::kRows *
                                columns_of(n) * sizeof(float));
     arguments_.partial = partial_.as<float>();
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (a_.in_bands()) {
+      bands_.scale = a_.scale * b.scale;
+      launch_dependent_clusters(variant_.multiply_bands, static_cast<unsigned>(a_.streams.chunks),
+                                grid(), dim3(gather_mma::kThreads), bands_.at.bytes, stream,
+                                arguments_, bands_, b, c);
+      return;
+    }
     if (a_.arguments.piece_count > 0)
-      launch_dependent(
-          multiply_,
-          dim3(static_cast<unsigned>(a_.streams.block_count), static_cast<unsigned>(tiles_of(n_))),
-          dim3(gather_mma::kThreads), gather_mma::shared_bytes(planes_of(n_)), stream, true,
-          arguments_, b);
+      launch_dependent(variant_.multiply, grid(), dim3(gather_mma::kThreads),
+                       gather_mma::shared_bytes(images()), stream, true, arguments_, b);
+    add_parts(b, c, stream);
+  }
+
+  PlanReport report() const override {
+    PlanReport report;
+    report.format = a_.streams.stats;
+    report.device_bytes = a_.bytes() + partial_.bytes();
+    // Each mma multiplies 16 x 16, of which 16 are nonzeros.
+    report.issued_flops = 2.0 * Streams::kRows * static_cast<double>(a_.streams.stats.stored) *
+                          static_cast<double>(tiles_of(n_) * columns_of(n_));
+    report.metrics["pieces"] = static_cast<double>(a_.arguments.piece_count);
+    report.metrics["bands"] = static_cast<double>(a_.streams.bands);
+    return report;
+  }
+
+ private:
+  int images() const { return std::max(planes_of(n_), arguments_.copies); }
+  dim3 grid() const {
+    return dim3(static_cast<unsigned>(a_.streams.block_count), static_cast<unsigned>(tiles_of(n_)));
+  }
+  void add_parts(const DenseView& b, const DenseView& c, Stream stream) const {
     // With one tile, a block on every multiprocessor finds room beside `multiply` and waits there.
     const std::int64_t most =
         (tiles_of(n_) == 1 ? 1 : gather_mma::kAddBlocks) * std::int64_t{a_.sm_count};
@@ -111,19 +206,6 @@ class GatherMmaPlan final : public Plan {
                        a_.scale * b.scale, c);
     });
   }
-
-  PlanReport report() const override {
-    PlanReport report;
-    report.format = a_.streams.stats;
-    report.device_bytes = a_.bytes() + partial_.bytes();
-    // Each mma multiplies 16 x 16, of which 16 are nonzeros.
-    report.issued_flops = 2.0 * Streams::kRows * static_cast<double>(a_.streams.stats.stored) *
-                          static_cast<double>(tiles_of(n_) * columns_of(n_));
-    report.metrics["pieces"] = static_cast<double>(a_.arguments.piece_count);
-    return report;
-  }
-
- private:
   // Lanes for each row of add_parts: as many as its longest row has use for, while the threads
   // have at most one row each.
   int team_of(std::int64_t items, std::int64_t threads) const {
@@ -135,25 +217,40 @@ class GatherMmaPlan final : public Plan {
   }
 
   const Matrix& a_;
-  Multiply multiply_;
+  Variant variant_;
   std::int64_t n_;
-  Buffer partial_;
+  Buffer partial_;  // of one band
   gather_mma::Arguments arguments_;
+  BandArguments bands_{};  // of several
 };
 
+// A has a form for one plane of B and another for two, which is made when a shape needs it.
 class GatherMmaPrepared final : public Prepared {
  public:
-  GatherMmaPrepared(const SparseOperand& a, Device& device, StageTimer& stages)
-      : a_(a, device, stages), device_(device) {}
+  GatherMmaPrepared(const SparseOperand& a, const Options& options, Device& device)
+      : a_(a), options_(options), device_(device) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    const int copies = copies_of(shape.n, options_);
+    Form& form = forms_[copies - 1];
+    if (form.matrix == nullptr)
+      form.matrix = std::make_unique<Matrix>(a_, copies, kBands(options_).value_or(INT64_MAX),
+                                             device_, form.cost);
+    stages.add(form.cost);
     const auto timed = stages.scope("upload");
-    return std::make_unique<GatherMmaPlan>(a_, shape.n, device_);
+    return std::make_unique<GatherMmaPlan>(*form.matrix, shape.n, device_);
   }
 
  private:
-  Matrix a_;
+  struct Form {
+    std::unique_ptr<Matrix> matrix;
+    StageTimer cost;
+  };
+
+  SparseOperand a_;
+  Options options_;
   Device& device_;
+  Form forms_[Streams::kMostCopies];
 };
 
 class GatherMma final : public Kernel {
@@ -163,7 +260,7 @@ class GatherMma final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     if (tiles_of(problem.n) > kMaxGridY)
       return Support::no(fmt::format("N above {}", kMaxGridY * columns_of(problem.n)));
-    const std::int64_t chunks = Streams::chunks(problem.k());
+    const std::int64_t chunks = Streams::least_chunks(problem.k());
     const double positions = static_cast<double>(problem.m()) * static_cast<double>(problem.k());
     const double fill = static_cast<double>(problem.nnz()) / std::max(1.0, positions);
     if (positions > static_cast<double>(kSmallPositions) && fill < kMinFill(problem.options))
@@ -180,9 +277,9 @@ class GatherMma final : public Kernel {
         pieces * Streams::kRows * (4 + 4 * columns_of(problem.n) * tiles_of(problem.n))));
   }
 
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
-                                    StageTimer& stages) const override {
-    return std::make_unique<GatherMmaPrepared>(a, device, stages);
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer&) const override {
+    return std::make_unique<GatherMmaPrepared>(a, options, device);
   }
 
  private:
@@ -198,7 +295,7 @@ class GatherMma final : public Kernel {
       .accumulation = Accumulation::fp32_tensor_core,
       .promoted_columns = 1,  // fp8 is multiplied as fp16
       .prepares_on_device = true,
-      .options = {kMinFill},
+      .options = {kMinFill, kCopies, kBands},
   };
 };
 

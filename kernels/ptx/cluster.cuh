@@ -1,7 +1,8 @@
 #pragma once
 // Clusters of CTAs and their distributed shared memory (PTX ISA, "Cluster of Cooperative Thread
-// Arrays", "barrier.cluster", "mapa", "st.async"). Addresses are those of the shared memory of the
-// whole cluster, 32 bits, which take fewer instructions than the generic ones of cuda::ptx.
+// Arrays", "barrier.cluster", "mapa", "st.async", "%cluster_nctarank"). Addresses are those of the
+// shared memory of the whole cluster, 32 bits, which take fewer instructions than the generic ones
+// of cuda::ptx.
 
 #include <cuda_runtime.h>
 
@@ -14,6 +15,13 @@ namespace spmmbench::ptx {
 // fence_mbarrier_init.
 __device__ inline void cluster_arrive_relaxed() { __cluster_barrier_arrive_relaxed(); }
 __device__ inline void cluster_wait() { __cluster_barrier_wait(); }
+
+// CTAs of the cluster.
+__device__ inline unsigned cluster_size() {
+  unsigned size;
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+  return size;
+}
 
 // The same place in the shared memory of CTA `rank` of the cluster, which must have started and not
 // ended.

@@ -15,19 +15,46 @@ namespace {
 using Streams = SlotStreams;
 constexpr int kOctet = Streams::kOctet;
 
-// The slots of one row in one chunk, filled from left to right.
+// The nonzeros first .. last of a row, which lie in a chunk.
+struct Run {
+  std::int64_t first, last;
+};
+Run run_in_chunk(const CsrMatrix& matrix, std::int64_t row, std::int64_t at,
+                 std::int64_t last_col) {
+  Run run{at, at};
+  while (run.last < matrix.row_ptr[row + 1] && matrix.col_idx[run.last] < last_col) ++run.last;
+  return run;
+}
+
+// The slots of one row in one chunk.
 class Dealer {
  public:
-  // Visits each entry that leads to the nonzero in column `col` of the chunk: zeros on the way,
-  // then itself. `visit(slot, at, move, last)`: the at-th entry of that slot.
+  // Visits each entry of the slots: visit(slot, at, move, i) for the at-th of a slot, which is
+  // nonzero i, or a zero on the way where i is -1.
   template <class Visit>
-  void deal(int col, Visit&& visit) {
-    const int slot = col % kOctet;
-    int left = col / kOctet - u_[slot];
-    u_[slot] += left;
-    for (; left > Streams::kMostMove; left -= Streams::kMostMove)
-      visit(slot, used_[slot]++, Streams::kMostMove, false);
-    visit(slot, used_[slot]++, left, true);
+  void deal(const CsrMatrix& matrix, const Run& run, std::int64_t first_col, const Streams& format,
+            Visit&& visit) {
+    const auto column = [&](std::int64_t i) {
+      return static_cast<int>(matrix.col_idx[i] - first_col);
+    };
+    Turns turns{};
+    if (format.copies > 1) {
+      for (std::int64_t i = run.first; i < run.last; ++i)
+        ++turns.count[Turns::slot_of(column(i))][Turns::turn_of(column(i))];
+      turns.level();
+    }
+    for (int copy = 0; copy < format.copies; ++copy) {
+      Turns seen{};
+      for (std::int64_t i = run.first; i < run.last; ++i) {
+        const int slot = Turns::slot_of(column(i)), turn = Turns::turn_of(column(i));
+        const bool moves = seen.count[slot][turn]++ < turns.moved[slot][turn];
+        if (moves != (copy == 1)) continue;
+        const int line = column(i) / kOctet;
+        if (moves)
+          put(Turns::second_slot(slot, turn), Streams::lines(format.chunk_cols) + line, i, visit);
+        else put(slot, line, i, visit);
+      }
+    }
   }
   // As many as hold the longest slot.
   std::int32_t groups() const {
@@ -36,49 +63,46 @@ class Dealer {
   }
 
  private:
+  using Turns = Streams::Turns;
+
+  template <class Visit>
+  void put(int slot, int line, std::int64_t i, Visit& visit) {
+    int left = line - u_[slot];
+    u_[slot] = line;
+    for (; left > Streams::kMostMove; left -= Streams::kMostMove)
+      visit(slot, used_[slot]++, Streams::kMostMove, std::int64_t{-1});
+    visit(slot, used_[slot]++, left, i);
+  }
+
   std::array<int, kOctet> u_{};
   std::array<std::int32_t, kOctet> used_{};
 };
 
-// The entries of `row` that lie in a chunk, from entry `at` on: calls visit(column in the chunk,
-// entry) and returns the first entry behind the chunk.
-template <class Visit>
-std::int64_t for_chunk(const CsrMatrix& matrix, std::int64_t row, std::int64_t at,
-                       std::int64_t first_col, std::int64_t last_col, Visit&& visit) {
-  for (; at < matrix.row_ptr[row + 1] && matrix.col_idx[at] < last_col; ++at)
-    visit(static_cast<int>(matrix.col_idx[at] - first_col), at);
-  return at;
+// Of a chunk, or of a stream.
+std::int64_t first_col_of(const Streams& format, std::int64_t stream) {
+  return stream % format.chunks * format.chunk_cols;
 }
 
-std::int64_t first_col_of(const Streams& format, std::int32_t chunk) {
-  return std::int64_t{chunk} * format.chunk_cols;
-}
+struct Length {
+  std::int32_t row, groups;
+};
 
-// The chunks and the rows of their slices.
-Streams sort_rows(const CsrMatrix& matrix) {
-  Streams out;
-  out.rows = matrix.rows;
-  out.cols = matrix.cols;
-  out.nnz = matrix.nnz();
-  const std::int64_t count = Streams::chunks(matrix.cols);
-  if (count == 0) return out;
-  out.chunk_cols = Streams::chunk_columns(matrix.cols);
-  struct Length {
-    std::int32_t row, groups;
-  };
+// The rows that have entries in each chunk, in order: [chunk].
+std::vector<std::vector<Length>> measure_rows(const CsrMatrix& matrix, const Streams& out) {
   // Threads take runs of rows, so that each chunk's rows stay in their order.
   const int threads = omp_get_max_threads();
   std::vector<std::vector<std::vector<Length>>> found(threads);
   const auto measure = [&](int thread) {
-    found[thread].resize(count);
+    found[thread].resize(out.chunks);
     for (std::int64_t row = matrix.rows * thread / threads;
          row < matrix.rows * (thread + 1) / threads; ++row)
       for (std::int64_t at = matrix.row_ptr[row]; at < matrix.row_ptr[row + 1];) {
         const std::int32_t chunk = matrix.col_idx[at] / out.chunk_cols;
         const std::int64_t first_col = first_col_of(out, chunk);
+        const Run run = run_in_chunk(matrix, row, at, first_col + out.chunk_cols);
         Dealer dealer;
-        at = for_chunk(matrix, row, at, first_col, first_col + out.chunk_cols,
-                       [&](int col, std::int64_t) { dealer.deal(col, [](auto...) {}); });
+        dealer.deal(matrix, run, first_col, out, [](auto...) {});
+        at = run.last;
         found[thread][chunk].push_back({static_cast<std::int32_t>(row), dealer.groups()});
       }
   };
@@ -86,19 +110,37 @@ Streams sort_rows(const CsrMatrix& matrix) {
 #pragma omp parallel for schedule(static, 1)
   for (int thread = 0; thread < threads; ++thread) trap.run([&] { measure(thread); });
   trap.rethrow();
-  for (std::int64_t chunk = 0; chunk < count; ++chunk) {
-    std::vector<Length> lengths;
-    for (const auto& of_thread : found)
-      lengths.insert(lengths.end(), of_thread[chunk].begin(), of_thread[chunk].end());
-    std::stable_sort(lengths.begin(), lengths.end(),
+  std::vector<std::vector<Length>> all(out.chunks);
+  for (const auto& of_thread : found)
+    for (std::int64_t chunk = 0; chunk < out.chunks; ++chunk)
+      all[chunk].insert(all[chunk].end(), of_thread[chunk].begin(), of_thread[chunk].end());
+  return all;
+}
+
+// The bands, the chunks and the rows of their slices.
+Streams sort_rows(const CsrMatrix& matrix, const Streams::Cut& cut) {
+  Streams out;
+  out.rows = matrix.rows;
+  out.cols = matrix.cols;
+  out.nnz = matrix.nnz();
+  out.lay_out(cut);
+  if (out.streams() == 0) return out;
+  std::vector<std::vector<Length>> lengths(out.streams());
+  const std::vector<std::vector<Length>> of_chunk = measure_rows(matrix, out);
+  for (std::int64_t chunk = 0; chunk < out.chunks; ++chunk)
+    for (const Length& length : of_chunk[chunk])
+      lengths[length.row / out.band_rows * out.chunks + chunk].push_back(length);
+  for (std::size_t stream = 0; stream < lengths.size(); ++stream) {
+    std::vector<Length>& of_stream = lengths[stream];
+    std::stable_sort(of_stream.begin(), of_stream.end(),
                      [](const Length& a, const Length& b) { return a.groups > b.groups; });
-    for (std::size_t first = 0; first < lengths.size(); first += Streams::kRows) {
+    for (std::size_t first = 0; first < of_stream.size(); first += Streams::kRows) {
       Streams::Slice slice;
-      slice.chunk = static_cast<std::int32_t>(chunk);
-      slice.groups = lengths[first].groups;
+      slice.stream = static_cast<std::int32_t>(stream);
+      slice.groups = of_stream[first].groups;
       slice.rows.fill(-1);
-      for (std::size_t i = first; i < std::min(lengths.size(), first + Streams::kRows); ++i)
-        slice.rows[i - first] = lengths[i].row;
+      for (std::size_t i = first; i < std::min(of_stream.size(), first + Streams::kRows); ++i)
+        slice.rows[i - first] = of_stream[i].row;
       out.slices.push_back(slice);
     }
   }
@@ -108,7 +150,7 @@ Streams sort_rows(const CsrMatrix& matrix) {
 // Writes one slice to `words`, which are zero, from group `first_group` on.
 void fill_slice(const CsrMatrix& matrix, const Streams& format, const Streams::Slice& slice,
                 std::int64_t first_group, std::vector<std::uint32_t>& words) {
-  const std::int64_t first_col = first_col_of(format, slice.chunk);
+  const std::int64_t first_col = first_col_of(format, slice.stream);
   for (int r = 0; r < Streams::kRows; ++r) {
     const std::int32_t row = slice.rows[r];
     if (row < 0) continue;
@@ -116,17 +158,15 @@ void fill_slice(const CsrMatrix& matrix, const Streams& format, const Streams::S
     const auto end = matrix.col_idx.begin() + matrix.row_ptr[row + 1];
     const std::int64_t first = std::lower_bound(begin, end, first_col) - matrix.col_idx.begin();
     Dealer dealer;
-    for_chunk(matrix, row, first, first_col, first_col + format.chunk_cols,
-              [&](int col, std::int64_t i) {
-                dealer.deal(col, [&](int slot, std::int32_t at, int move, bool last) {
+    dealer.deal(matrix, run_in_chunk(matrix, row, first, first_col + format.chunk_cols), first_col,
+                format, [&](int slot, std::int32_t at, int move, std::int64_t i) {
                   const std::int64_t quad = first_group * Streams::kGroupQuads + at;
                   words[format.move_word(quad, Streams::octet_of(r) * kOctet + slot)] |=
                       static_cast<std::uint32_t>(move) << (8 * Streams::step_of(r));
-                  if (!last) return;
+                  if (i < 0) return;
                   const Streams::Bits bits = format.value_bits(quad, r, slot);
                   words[bits.word] |= encode(format.type, matrix.values[i]) << bits.shift;
                 });
-              });
   }
 }
 
@@ -158,9 +198,25 @@ void find_starts(const Streams& format, std::int64_t first, std::int64_t last,
 
 }  // namespace
 
-std::int32_t SlotStreams::chunk_columns(std::int64_t cols) {
-  const std::int64_t octets = chunks(cols) * kOctet;
-  return octets == 0 ? 0 : static_cast<std::int32_t>((cols + octets - 1) / octets * kOctet);
+void SlotStreams::lay_out(const Cut& cut) {
+  copies = cut.copies;
+  bands = chunks = band_rows = chunk_cols = 0;
+  if (rows == 0 || cols == 0) return;
+  chunks = std::max(cut.chunks, least_chunks(cols));
+  const std::int64_t octets = chunks * kOctet;
+  chunk_cols = static_cast<std::int32_t>((cols + octets - 1) / octets * kOctet);
+  band_rows = (rows + cut.bands - 1) / cut.bands;
+  bands = (rows + band_rows - 1) / band_rows;
+}
+
+bool SlotStreams::bands_are_even(std::int64_t blocks) const {
+  // What a block of one band loses to others, since its sums go through memory and a second kernel.
+  constexpr std::int64_t kJoinGroups = 20;
+  const std::int64_t total = this->groups();
+  if (total == 0) return false;
+  std::vector<std::int64_t> groups(streams());
+  for (const Slice& slice : slices) groups[slice.stream] += slice.groups;
+  return *std::max_element(groups.begin(), groups.end()) <= total / blocks + kJoinGroups;
 }
 
 std::int64_t SlotStreams::groups() const {
@@ -168,21 +224,23 @@ std::int64_t SlotStreams::groups() const {
                          [](std::int64_t sum, const Slice& slice) { return sum + slice.groups; });
 }
 
-// Cuts the stream among the warps of the blocks.
+// Cuts the streams among the warps of the blocks.
 void SlotStreams::share_out(std::int64_t most_blocks) {
   const std::int64_t total = this->groups();
   if (total == 0) return;
-  std::vector<std::int64_t> groups(chunks(cols));
-  for (const Slice& slice : slices) groups[slice.chunk] += slice.groups;
+  std::vector<std::int64_t> groups(streams());
+  for (const Slice& slice : slices) groups[slice.stream] += slice.groups;
   const std::vector<int> shares =
-      share_blocks(groups, std::clamp<std::int64_t>(total / warps, 1, most_blocks));
-  std::int64_t at = 0, chunk_begin = 0, slice_end = 0;
+      bands > 1 ? std::vector<int>(groups.size(), 1)
+                : share_blocks(groups, std::clamp<std::int64_t>(total / warps, 1, most_blocks));
+  std::int64_t at = 0, stream_begin = 0, slice_end = 0;
   std::int32_t slice = -1;
-  for (std::size_t chunk = 0; chunk < groups.size(); chunk_begin += groups[chunk++]) {
-    const std::int64_t count = std::int64_t{shares[chunk]} * warps;
-    block_chunk.insert(block_chunk.end(), shares[chunk], static_cast<std::int32_t>(chunk));
+  for (std::size_t stream = 0; stream < groups.size(); stream_begin += groups[stream++]) {
+    const std::int64_t count = std::int64_t{shares[stream]} * warps;
+    block_chunk.insert(block_chunk.end(), shares[stream],
+                       static_cast<std::int32_t>(static_cast<std::int64_t>(stream) % chunks));
     for (std::int64_t r = 0; r < count; ++r) {
-      const std::int64_t range_end = chunk_begin + groups[chunk] * (r + 1) / count;
+      const std::int64_t range_end = stream_begin + groups[stream] * (r + 1) / count;
       Range range{at, static_cast<std::int32_t>(range_end - at),
                   static_cast<std::int32_t>(pieces.size()), 0};
       while (at < range_end) {
@@ -197,11 +255,12 @@ void SlotStreams::share_out(std::int64_t most_blocks) {
   }
 }
 
-SlotStreams SlotStreams::build(const CsrMatrix& matrix, ElementType type, int blocks, int warps) {
-  SlotStreams out = sort_rows(matrix);
+SlotStreams SlotStreams::build(const CsrMatrix& matrix, ElementType type, const Cut& cut) {
+  SlotStreams out = sort_rows(matrix, cut);
+  if (out.bands > 1 && !out.bands_are_even(cut.blocks)) out = sort_rows(matrix, cut.in_one_band());
   out.type = type;
-  out.warps = warps;
-  out.share_out(blocks);
+  out.warps = cut.warps;
+  out.share_out(cut.blocks);
   const auto count = static_cast<std::int64_t>(out.slices.size());
   std::vector<std::int64_t> first_group(count);
   std::int64_t group = 0;
@@ -238,10 +297,10 @@ CsrMatrix SlotStreams::unpack() const {
             const std::uint32_t mask = (1U << (8 * value_bytes())) - 1;
             const float value = decode(type, words[bits.word] >> bits.shift & mask);
             if (value != 0)
-              all.push_back(
-                  {slice.rows[row],
-                   static_cast<std::int32_t>(first_col_of(*this, slice.chunk)) + u * kOctet + slot,
-                   value});
+              all.push_back({slice.rows[row],
+                             static_cast<std::int32_t>(first_col_of(*this, slice.stream)) +
+                                 column_at(chunk_cols, u, slot),
+                             value});
           }
     }
   }
@@ -277,7 +336,7 @@ class SlotStreamsFormat final : public Format {
     return "nonzeros in the order in which tensor cores multiply gathered rows of B (gather_mma)";
   }
   FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
-    return SlotStreams::build(matrix, ElementType::f16, 1, 1).stats();
+    return SlotStreams::build(matrix, ElementType::f16, {}).stats();
   }
 };
 

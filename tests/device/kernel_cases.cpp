@@ -62,9 +62,15 @@ const char* const kVariants[] = {
 // With every layout and type of C: they store C in another way than what is chosen for small
 // matrices, or take column-major operands alone.
 const char* const kVariantsOfC[] = {
-    "async_bcsr?min_fill=0&promote=0", "async_wcsr?window=8&order=degree&whole=1&part=1&warps=4",
-    "async_wcsr?window=16&span=32",    "async_wcsr?window=32&whole=1&part=1",
-    "bitmap_dense?stored=values",      "dense_cluster?tile_m=128&tile_n=64&cluster=1",
+    "async_bcsr?min_fill=0&promote=0",
+    "async_wcsr?window=8&order=degree&whole=1&part=1&warps=4",
+    "async_wcsr?window=16&span=32",
+    "async_wcsr?window=32&whole=1&part=1",
+    "bitmap_dense?stored=values",
+    "dense_cluster?tile_m=128&tile_n=64&cluster=1",
+    "csr_merge?own_rows=1",
+    "gather_mma?bands=1",
+    "gather_mma?copies=1",
 };
 
 void add_cases(std::vector<Case>& cases, const Kernel& kernel, const Options& options,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "many_nonzeros.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/spec.hpp"
 
 namespace spmmbench::test {
 namespace {
@@ -54,7 +56,8 @@ class ManyNonzerosTest : public testing::TestWithParam<std::string> {
 
 TEST_P(ManyNonzerosTest, AreMultiplied) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  const Kernel& kernel = Registry<Kernel>::instance().at(GetParam());
+  const Spec spec = Spec::parse(GetParam());
+  const Kernel& kernel = Registry<Kernel>::instance().at(spec.name);
   const auto nnz = static_cast<std::size_t>(kMatrix.nnz());
   constexpr std::size_t kRest = std::size_t{4} << 30;  // bytes
   if (device.free_bytes() < nnz * 6 + kRest) GTEST_SKIP() << "too little device memory";
@@ -77,7 +80,7 @@ TEST_P(ManyNonzerosTest, AreMultiplied) {
     operand.precision = Precision::fp16;
     operand.on_device = &a;
     const Shape shape{.n = kFewColumns};
-    const Support support = check_support(kernel, {operand, shape, {}}, device.info());
+    const Support support = check_support(kernel, {operand, shape, spec.options}, device.info());
     if (!support.ok) GTEST_SKIP() << support.reason;
     if (support.device_bytes > device.free_bytes()) GTEST_SKIP() << "too little device memory";
 
@@ -94,7 +97,7 @@ TEST_P(ManyNonzerosTest, AreMultiplied) {
     device.fill_bytes(c.data, 0xFF, c.bytes());
 
     StageTimer stages;
-    const auto prepared = kernel.prepare(operand, {}, device, stages);
+    const auto prepared = kernel.prepare(operand, spec.options, device, stages);
     const std::unique_ptr<Plan> plan = prepared->bind(shape, stages);
     plan->launch(b, c, device.stream());
     device.synchronize();
@@ -118,10 +121,15 @@ TEST_P(ManyNonzerosTest, AreMultiplied) {
 }
 
 INSTANTIATE_TEST_SUITE_P(kernels, ManyNonzerosTest,
-                         testing::Values("csr_merge", "csr_row_split", "cusparse_csr_default",
-                                         "cusparse_csr_alg1", "cusparse_csr_alg2",
-                                         "cusparse_csr_alg3"),
-                         [](const auto& info) { return info.param; });
+                         testing::Values("csr_merge", "csr_merge?own_rows=0", "csr_row_split",
+                                         "cusparse_csr_default", "cusparse_csr_alg1",
+                                         "cusparse_csr_alg2", "cusparse_csr_alg3"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& ch : name)
+                             if (std::isalnum(static_cast<unsigned char>(ch)) == 0) ch = '_';
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace spmmbench::test

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 
 #include "../../kernels/gather_mma/device_build.hpp"
@@ -30,11 +31,32 @@ std::vector<std::vector<std::int32_t>> parts_of(const SlotStreams& host) {
   return out;
 }
 
-void expect_host_bytes(Device& device, const CsrMatrix& matrix, Precision precision, int blocks) {
-  constexpr int kWarps = 4;
-  const SlotStreams host = SlotStreams::build(matrix, storage_type(precision), blocks, kWarps);
+// For each row in each chunk, where its sums lie in the block of its band and chunk.
+std::vector<std::array<std::uint16_t, 2>> row_parts_of(const SlotStreams& host) {
+  std::vector<std::array<std::uint16_t, 2>> out(host.chunks * host.rows);
+  for (std::size_t piece = 0; piece < host.pieces.size(); ++piece) {
+    const SlotStreams::Slice& slice = host.slices[host.pieces[piece].slice];
+    const std::int32_t first_of_block =
+        host.ranges[std::size_t(slice.stream) * host.warps].first_piece;
+    for (int i = 0; i < SlotStreams::kRows; ++i) {
+      if (slice.rows[i] < 0) continue;
+      auto& [first, count] = out[slice.stream % host.chunks * host.rows + slice.rows[i]];
+      if (count++ == 0)
+        first = static_cast<std::uint16_t>(
+            (static_cast<std::int32_t>(piece) - first_of_block) * SlotStreams::kRows + i);
+    }
+  }
+  return out;
+}
+
+void expect_host_bytes(Device& device, const CsrMatrix& matrix, Precision precision,
+                       const SlotStreams::Cut& cut) {
+  const SlotStreams host = SlotStreams::build(matrix, storage_type(precision), cut);
   const CsrOnDevice a(matrix, precision, device);
-  const gather_mma::DeviceStreams got = gather_mma::build_streams(a.view(), blocks, kWarps, device);
+  const gather_mma::DeviceStreams got = gather_mma::build_streams(a.view(), cut, device);
+  EXPECT_EQ(got.bands, host.bands);
+  EXPECT_EQ(got.chunks, host.chunks);
+  EXPECT_EQ(got.band_rows, host.band_rows);
   EXPECT_EQ(got.chunk_cols, host.chunk_cols);
   EXPECT_EQ(got.block_count, std::ssize(host.block_chunk));
   EXPECT_EQ(got.piece_count, std::ssize(host.pieces));
@@ -46,6 +68,10 @@ void expect_host_bytes(Device& device, const CsrMatrix& matrix, Precision precis
   expect_array(device, got.pieces, host.pieces, "pieces");
   expect_array(device, got.words, host.words, "words");
   expect_array(device, got.starts, host.starts, "starts");
+  if (host.bands > 1) {
+    expect_array(device, got.row_parts, row_parts_of(host), "row_parts");
+    return;
+  }
   std::vector<std::int32_t> part_ptr = {0}, parts;
   std::int32_t most = 0;
   for (const std::vector<std::int32_t>& of_row : parts_of(host)) {
@@ -81,11 +107,19 @@ TEST(SlotStreamsDeviceBuild, GivesTheBytesOfTheHostBuild) {
     for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::fp8_e4m3}) {
       CsrMatrix matrix = shape.matrix;
       for (float& value : matrix.values) value = round_to(precision, value);
-      if (SlotStreams::chunks(matrix.cols) * matrix.rows > 50'000'000) continue;
-      for (const int blocks : {1, 132}) {
-        SCOPED_TRACE(shape.name + ", blocks " + std::to_string(blocks));
-        expect_host_bytes(device, matrix, precision, blocks);
-      }
+      if (SlotStreams::least_chunks(matrix.cols) * matrix.rows > 50'000'000) continue;
+      for (const int blocks : {1, 132})
+        for (const int bands : {1, 5})
+          for (const int copies : {1, 2}) {
+            SCOPED_TRACE(shape.name + ", blocks " + std::to_string(blocks) + ", bands " +
+                         std::to_string(bands) + ", copies " + std::to_string(copies));
+            expect_host_bytes(device, matrix, precision,
+                              {.blocks = blocks,
+                               .warps = 4,
+                               .bands = bands,
+                               .chunks = bands - 1,
+                               .copies = copies});
+          }
     }
 }
 

@@ -22,9 +22,13 @@ TEST(SlotStreams, UnpackGivesBackTheMatrix) {
     for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::fp8_e4m3}) {
       const CsrMatrix matrix = testing::rounded(raw, precision);
       for (const int blocks : {1, 7})
-        EXPECT_TRUE(SlotStreams::build(matrix, storage_type(precision), blocks, 4).unpack() ==
-                    matrix)
-            << name << " " << blocks;
+        for (const int bands : {1, 3})
+          for (const int copies : {1, 2})
+            EXPECT_TRUE(
+                SlotStreams::build(matrix, storage_type(precision),
+                                   {.blocks = blocks, .warps = 4, .bands = bands, .copies = copies})
+                    .unpack() == matrix)
+                << name << " " << blocks << " " << bands << " " << copies;
     }
   }
 }
@@ -33,7 +37,7 @@ TEST(SlotStreams, UnpackGivesBackTheMatrix) {
 TEST(SlotStreams, TheRangesOfAllWarpsCoverTheStreamInOrderAndEvenly) {
   constexpr int kBlocks = 7, kWarps = 4;
   const SlotStreams streams =
-      SlotStreams::build(drawn(640, 9000, 12), ElementType::f16, kBlocks, kWarps);
+      SlotStreams::build(drawn(640, 9000, 12), ElementType::f16, {kBlocks, kWarps});
   ASSERT_EQ(streams.block_chunk.size(), kBlocks);
   ASSERT_EQ(streams.ranges.size(), kBlocks * kWarps);
   std::int64_t group = 0;
@@ -44,7 +48,8 @@ TEST(SlotStreams, TheRangesOfAllWarpsCoverTheStreamInOrderAndEvenly) {
     EXPECT_EQ(range.first_piece, piece);
     for (int p = 0; p < range.pieces; ++p, ++piece) {
       group += streams.pieces[piece].groups;
-      EXPECT_EQ(streams.slices[streams.pieces[piece].slice].chunk, streams.block_chunk[i / kWarps]);
+      EXPECT_EQ(streams.slices[streams.pieces[piece].slice].stream,
+                streams.block_chunk[i / kWarps]);
     }
     EXPECT_EQ(range.groups, group - range.first_group);
     // Three chunks of the same size have 2, 2 and 3 blocks.
@@ -54,8 +59,41 @@ TEST(SlotStreams, TheRangesOfAllWarpsCoverTheStreamInOrderAndEvenly) {
 }
 
 TEST(SlotStreams, EveryChunkHasABlockEvenWhereThereAreMoreChunks) {
-  const SlotStreams streams = SlotStreams::build(drawn(100, 9000, 12), ElementType::f16, 2, 4);
+  const SlotStreams streams = SlotStreams::build(drawn(100, 9000, 12), ElementType::f16, {2, 4});
   EXPECT_EQ(streams.block_chunk, (std::vector<std::int32_t>{0, 1, 2}));
+}
+
+TEST(SlotStreams, EveryBandAndChunkHasABlockWithItsRows) {
+  constexpr int kWarps = 4;
+  const SlotStreams streams =
+      SlotStreams::build(drawn(200, 6000, 12), ElementType::f16,
+                         {.blocks = 6, .warps = kWarps, .bands = 3, .chunks = 2});
+  EXPECT_EQ(streams.bands, 3);
+  EXPECT_EQ(streams.band_rows, 67);
+  EXPECT_EQ(streams.chunk_cols, 3000);
+  EXPECT_EQ(streams.block_chunk, (std::vector<std::int32_t>{0, 1, 0, 1, 0, 1}));
+  ASSERT_EQ(streams.ranges.size(), 6 * kWarps);
+  for (std::size_t i = 0; i < streams.ranges.size(); ++i)
+    for (int p = 0; p < streams.ranges[i].pieces; ++p) {
+      const SlotStreams::Piece& piece = streams.pieces[streams.ranges[i].first_piece + p];
+      const SlotStreams::Slice& slice = streams.slices[piece.slice];
+      EXPECT_EQ(slice.stream, i / kWarps);
+      for (const std::int32_t row : slice.rows)
+        if (row >= 0) {
+          EXPECT_EQ(row / streams.band_rows, slice.stream / streams.chunks);
+        }
+    }
+}
+
+// A block that has nearly all nonzeros takes longer than a second kernel.
+TEST(SlotStreams, UnevenBandsBecomeOne) {
+  std::vector<std::vector<int>> rows(64);
+  for (int row = 0; row < 16; ++row)
+    for (int col = 0; col < 4096; ++col) rows[row].push_back(col);
+  const CsrMatrix matrix = testing::rounded(testing::from_rows(4096, rows), Precision::fp16);
+  const SlotStreams streams =
+      SlotStreams::build(matrix, ElementType::f16, {.blocks = 4, .warps = 4, .bands = 4});
+  EXPECT_EQ(streams.bands, 1);
 }
 
 // The first mma of a step has rows 2s and 2s + 1 in octets 0 and 2, the second rows 2s + 8 and 2s +
@@ -74,7 +112,7 @@ TEST(SlotStreams, ZerosStandBetweenNonzerosThatAreFartherApartThanAMove) {
   // Slot 3: columns 3, 2035 = 3 + 8 * 254 and, by three moves, 4091.
   const CsrMatrix matrix =
       testing::rounded(testing::from_rows(4096, {{3, 2035, 4091}, {4091}}), Precision::fp16);
-  const SlotStreams streams = SlotStreams::build(matrix, ElementType::f16, 1, 1);
+  const SlotStreams streams = SlotStreams::build(matrix, ElementType::f16, {});
   EXPECT_EQ(streams.groups(), 1);
   EXPECT_TRUE(streams.unpack() == matrix);
 }
@@ -82,8 +120,25 @@ TEST(SlotStreams, ZerosStandBetweenNonzerosThatAreFartherApartThanAMove) {
 TEST(SlotStreams, RandomNonzerosFillTheSlotsOfARowAlmostEvenly) {
   // The longest of 8 slots is 1.42 deviations above the mean of 51 nonzeros, and ends a group.
   const CsrMatrix matrix = drawn(512, 4096, 10);
-  const SlotStreams streams = SlotStreams::build(matrix, ElementType::f16, 1, 1);
+  const SlotStreams streams = SlotStreams::build(matrix, ElementType::f16, {});
   EXPECT_LT(static_cast<double>(streams.stats().stored), 1.24 * static_cast<double>(matrix.nnz()));
+}
+
+TEST(SlotStreams, WithTwoCopiesOfBTheSlotsOfARowAreAboutAsLong) {
+  const CsrMatrix matrix = drawn(512, 4096, 10);
+  const SlotStreams streams = SlotStreams::build(matrix, ElementType::f16, {.copies = 2});
+  EXPECT_LT(static_cast<double>(streams.stats().stored), 1.07 * static_cast<double>(matrix.nnz()));
+  EXPECT_TRUE(streams.unpack() == testing::rounded(matrix, Precision::fp16));
+}
+
+TEST(SlotStreams, TheSecondCopyHasEveryColumnInAnotherSlot) {
+  constexpr std::int32_t kCols = 104;  // of a chunk
+  for (int column = 0; column < kCols; ++column) {
+    const int line = column / SlotStreams::kOctet, slot = column % SlotStreams::kOctet;
+    const int second = SlotStreams::Turns::second_slot(slot, SlotStreams::Turns::turn_of(column));
+    EXPECT_EQ(SlotStreams::column_at(kCols, line, slot), column);
+    EXPECT_EQ(SlotStreams::column_at(kCols, SlotStreams::lines(kCols) + line, second), column);
+  }
 }
 
 TEST(SlotStreams, TheThreadCountDoesNotChangeTheResult) {
@@ -91,9 +146,9 @@ TEST(SlotStreams, TheThreadCountDoesNotChangeTheResult) {
       testing::rounded(testing::random_matrix(700, 5700, 300, 1, 11), Precision::bf16);
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
-  const SlotStreams one = SlotStreams::build(matrix, ElementType::bf16, 3, 2);
+  const SlotStreams one = SlotStreams::build(matrix, ElementType::bf16, {3, 2});
   omp_set_num_threads(7);
-  const SlotStreams seven = SlotStreams::build(matrix, ElementType::bf16, 3, 2);
+  const SlotStreams seven = SlotStreams::build(matrix, ElementType::bf16, {3, 2});
   omp_set_num_threads(threads);
   EXPECT_EQ(one.slices, seven.slices);
   EXPECT_EQ(one.words, seven.words);
@@ -102,7 +157,7 @@ TEST(SlotStreams, TheThreadCountDoesNotChangeTheResult) {
 
 TEST(SlotStreams, InspectCountsWhatIsBuilt) {
   const CsrMatrix matrix = drawn(300, 500, 20);
-  const SlotStreams streams = SlotStreams::build(matrix, ElementType::f16, 1, 1);
+  const SlotStreams streams = SlotStreams::build(matrix, ElementType::f16, {});
   const FormatStats shown = Registry<Format>::instance().at("slot_streams").analyze(matrix, {});
   EXPECT_EQ(shown.bytes, streams.stats().bytes);
   EXPECT_EQ(shown.bytes, static_cast<std::int64_t>(streams.words.size() * 4));
