@@ -50,7 +50,7 @@ class HopperRing {
   // All threads call this. `producers`, `readers`: arrivals that end a phase of `full`, of `empty`;
   // `prepare_others` prepares the kernel's other barriers, in the same thread. One thread does all
   // of it: where the lanes of a warp share it and all execute the fence, a launch of dense_cluster
-  // takes 2 % longer (docs/decisions/dense-cluster.md).
+  // takes 2 % longer (docs/kernels/dense_cluster.md).
   template <class Prepare>
   __device__ void start(std::uint32_t producers, std::uint32_t readers,
                         Prepare&& prepare_others) const {

@@ -313,7 +313,7 @@ __device__ void multiply(float (&acc)[S::kAccumulators], const typename S::Ring&
 
 // With kSplits the CTAs of a cluster share K; without, each CTA walks all of it. There are two
 // kernels because one with the code of both takes up to 10 % longer
-// (docs/decisions/dense-cluster.md).
+// (docs/kernels/dense_cluster.md).
 template <class S, bool kSplits>
 __global__ void __launch_bounds__(S::kThreads)
     multiply_tiles(const __grid_constant__ Arguments args,

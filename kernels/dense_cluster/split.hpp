@@ -85,14 +85,14 @@ inline double copied_bytes(std::int64_t m, std::int64_t k, std::int64_t n, Layou
 
 // CTAs that run at a time where each has a multiprocessor: clusters of four and eight do not find
 // room on all of them. The shares lie between the numbers of CTAs that were measured on an H200:
-// 112 and 128 of 132, 64 and 128 (docs/decisions/dense-cluster.md).
+// 112 and 128 of 132, 64 and 128 (docs/kernels/dense_cluster.md).
 inline double resident_ctas(int cluster, int sm_count) {
   constexpr double kShareOfFours = 0.85, kShareOfEights = 0.73;
   return sm_count * (cluster == 8 ? kShareOfEights : cluster == 4 ? kShareOfFours : 1);
 }
 
 // The time of a division, fitted to those of twelve matrices of 256 to 4267 rows at N = 16 to 512
-// on an H200 (docs/decisions/dense-cluster.md).
+// on an H200 (docs/kernels/dense_cluster.md).
 inline double expected_us(std::int64_t m, std::int64_t k, std::int64_t n, Layout layout,
                           const Split& split, int sm_count) {
   constexpr double kLaunchUs = 0.9;
