@@ -30,7 +30,8 @@ DenseMatrix fetch(const DenseView& view, Device& device) {
   std::vector<unsigned char> image(view.bytes());
   device.download(image.data(), view.data, image.size());
   std::vector<float> scales(view.block_scales == nullptr ? 0 : scales_of_b(view.rows, view.cols));
-  device.download(scales.data(), view.block_scales, scales.size() * sizeof(float));
+  if (!scales.empty())
+    device.download(scales.data(), view.block_scales, scales.size() * sizeof(float));
   DenseView host = view;
   host.data = image.data();
   DenseMatrix matrix{view.rows, view.cols, {}};
