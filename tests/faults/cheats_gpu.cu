@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cuda/std/chrono>
 #include <limits>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "cheats.hpp"
 #include "gpu/cuda_check.hpp"
 #include "planted.hpp"
+#include "planted_device.cuh"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -80,16 +80,6 @@ struct State {
   float b[kProbes], c[kProbes];
   bool filled[kKept];
 };
-
-__device__ std::int64_t now_ns() {
-  return cuda::std::chrono::duration_cast<cuda::std::chrono::nanoseconds>(
-             cuda::std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-__device__ std::int64_t index_of(const DenseView& view, std::int64_t i, std::int64_t j) {
-  return view.layout == Layout::row_major ? i * view.ld + j : j * view.ld + i;
-}
 
 __device__ float probe(const DenseView& view) {
   const std::int64_t i = threadIdx.x;

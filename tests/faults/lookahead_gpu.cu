@@ -4,7 +4,6 @@
 #include <cuda_runtime.h>
 
 #include <chrono>
-#include <cuda/std/chrono>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include "cheats.hpp"
 #include "gpu/cuda_check.hpp"
 #include "planted.hpp"
+#include "planted_device.cuh"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench::lookahead {
@@ -47,16 +47,6 @@ struct Csr {
   const float* values;
 };
 
-__device__ std::int64_t nanoseconds() {
-  return cuda::std::chrono::duration_cast<cuda::std::chrono::nanoseconds>(
-             cuda::std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-__device__ std::int64_t place_in(const DenseView& view, std::int64_t i, std::int64_t j) {
-  return view.layout == Layout::row_major ? i * view.ld + j : j * view.ld + i;
-}
-
 // Launch number `at` has begun. `called`: the number of the last one that the host has called.
 __global__ void begin_kernel(int at, volatile int* begun, const volatile int* called, bool lucky,
                              int* skips) {
@@ -76,8 +66,8 @@ __global__ void product_kernel(Csr a, DenseView b, DenseView c, const int* skips
   __shared__ bool leaves;
   if (threadIdx.x == 0) {
     leaves = skips != nullptr && *skips != 0;
-    const std::int64_t start = nanoseconds();
-    while (next >= 0 && !leaves && nanoseconds() - start < kWaitNs) leaves = *begun == next;
+    const std::int64_t start = now_ns();
+    while (next >= 0 && !leaves && now_ns() - start < kWaitNs) leaves = *begun == next;
   }
   __syncthreads();
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -85,8 +75,8 @@ __global__ void product_kernel(Csr a, DenseView b, DenseView c, const int* skips
   const std::int64_t row = at / c.cols, j = at % c.cols;
   float sum = 0;
   for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
-    sum += a.values[e] * static_cast<const float*>(b.data)[place_in(b, a.col_idx[e], j)];
-  static_cast<float*>(c.data)[place_in(c, row, j)] = sum;
+    sum += a.values[e] * static_cast<const float*>(b.data)[index_of(b, a.col_idx[e], j)];
+  static_cast<float*>(c.data)[index_of(c, row, j)] = sum;
 }
 
 // Of the launches that a stream captures.

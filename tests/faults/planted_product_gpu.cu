@@ -7,6 +7,7 @@
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
 #include "planted.hpp"
+#include "planted_device.cuh"
 #include "planted_product.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -20,10 +21,6 @@ struct Csr {
   const float* values;
   std::int64_t entry;  // where the fault lies
 };
-
-__device__ std::int64_t index_of(const DenseView& view, std::int64_t i, std::int64_t j) {
-  return view.layout == Layout::row_major ? i * view.ld + j : j * view.ld + i;
-}
 
 template <class TB, class TC>
 __global__ void product_kernel(Csr a, DenseView b, DenseView c, std::int64_t columns,
