@@ -5,6 +5,9 @@
   scaling.py results/h200/scaling.csv --figure two.png   the same of recorded rows; of one number of GPUs, by matrix
   scaling.py two.json --paper 111e6,1.6e9,128           on paper: rows, nonzeros and N of a square graph
 
+Weak scaling is shown where the rows have it: a generated matrix with G times the nonzeros of another of the same
+generator, on G GPUs, beside the other on one.
+
 On paper every rate is a measured one but that of the network, which --network gives: gathers and copies
 of one H200 (docs/tables), the link as the first document's rows have it.
 """
@@ -26,6 +29,8 @@ GPUS_OF_A_HOST = 8
 VALUE, INDEX, RESULT = 2, 4, 4  # bytes: an element of A and B in fp16, a column index, an element of C in fp32
 SECTOR = 32  # bytes that a gather reads at the least
 WIDTH_INCHES, LINE_INCHES = 7, 0.22  # of a figure by matrix, and of each of its cases
+SAME_SIZE = 0.02  # relative, of nonzeros
+ORDERS = {"rcm": "rcm"}  # of A, by the group of recorded rows
 
 
 def recorded(path):
@@ -38,8 +43,9 @@ def recorded(path):
             split = {key: float(row[key]) for key in ("transfer_us", "product_us", "one_gpu_us", "received_share")}
             split |= {key: row[key] == "True" for key in ("should_pay", "pays")}
             split |= {"name": row["split"], "gpus": int(row["gpus"])}
-            made.append({"status": "ok", "matrix": {"name": row["matrix"]}, "n": int(row["n"]), "kernel": row["kernel"],
-                         "precision": row["precision"], "reorder": "none", "of_bound": float(row["of_bound"]),
+            matrix = {"name": row["matrix"], "nnz": int(row["nnz"])}
+            made.append({"status": "ok", "matrix": matrix, "n": int(row["n"]), "kernel": row["kernel"],
+                         "precision": row["precision"], "reorder": ORDERS.get(row["group"], "none"), "of_bound": float(row["of_bound"]),
                          "hot": {"median_us": float(row["hot_median_us"])}, "split": split})  # fmt: skip
     return {"rows": made}
 
@@ -60,11 +66,19 @@ def of_full_overlap(row):
     return max(row["split"]["transfer_us"], row["split"]["product_us"]) / row["hot"]["median_us"]
 
 
+def order_of(row):
+    return "" if row["reorder"] == "none" else f" [{row['reorder']}]"
+
+
+def split_of(row):
+    return f"`{row['split']['name']}`{order_of(row)}"
+
+
 def table(rows):
     """Lines: of each split, number of GPUs and N the geometric means over its cases."""
     groups = collections.defaultdict(list)
     for row in rows:
-        groups[row["split"]["name"], row["split"]["gpus"], row["n"]].append(row)
+        groups[split_of(row), row["split"]["gpus"], row["n"]].append(row)
     yield "| split | GPUs | N | cases | over one GPU | share of the bound | of full overlap | pays | foreseen |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     for (name, gpus, n), of_group in sorted(groups.items()):
@@ -74,8 +88,30 @@ def table(rows):
         foreseen = sum(row["split"]["pays"] == row["split"]["should_pay"] for row in known)
         bound = geomean([row["of_bound"] for row in of_group])
         overlap = geomean([of_full_overlap(row) for row in of_group])
-        cells = [f"`{name}`", gpus, n, len(of_group), over, f"{bound:.2f}", f"{overlap:.2f}", pays, f"{foreseen} of {len(known)}"]
+        cells = [name, gpus, n, len(of_group), over, f"{bound:.2f}", f"{overlap:.2f}", pays, f"{foreseen} of {len(known)}"]
         yield f"| {' | '.join(map(str, cells))} |"
+
+
+def weak(rows):
+    """Lines: of each split and number G of GPUs the time of one GPU over that of G with G times the nonzeros."""
+    alone = collections.defaultdict(dict)  # a case but for its size -> nonzeros -> time on one GPU
+    ratios = collections.defaultdict(list)
+
+    def family(row):
+        return (row["matrix"]["name"].partition("?")[0], row["n"], row["kernel"], row["precision"], row["reorder"])
+
+    generated = [row for row in rows if "?" in row["matrix"]["name"] and row["split"]["one_gpu_us"]]
+    for row in generated:
+        alone[family(row)][row["matrix"]["nnz"]] = row["split"]["one_gpu_us"]
+    for row in generated:
+        part = row["matrix"]["nnz"] / row["split"]["gpus"]
+        for nonzeros, us in alone[family(row)].items():
+            if abs(nonzeros - part) <= SAME_SIZE * part:
+                ratios[split_of(row), row["split"]["gpus"], row["n"]].append(us / row["hot"]["median_us"])
+    if ratios:
+        yield from ("", "| split | GPUs | N | cases | weak scaling |", "|---|---:|---:|---:|---:|")
+    for (name, gpus, n), of_group in sorted(ratios.items()):
+        yield f"| {name} | {gpus} | {n} | {len(of_group)} | {geomean(of_group):.2f} |"
 
 
 def product_s(rows, nonzeros, columns, gathered):
@@ -114,7 +150,7 @@ def by_matrix(rows, gpus):
 
     shares, marks = {}, collections.defaultdict(list)
     for row in filter(speedup, rows):
-        part, case = row["split"], (row["matrix"]["name"], row["kernel"])
+        part, case = row["split"], (row["matrix"]["name"] + order_of(row), row["kernel"])
         needed = part["received_share"] or 1  # `columns` needs no row, which says nothing of the others
         shares[case] = min(shares.get(case, 1), needed)
         marks[f"{part['name']}, N = {row['n']}"].append((case, speedup(row)))
@@ -180,7 +216,7 @@ def main(argv):
     args = parse_arguments(argv)
     try:
         rows = split_rows([recorded(path) if path.endswith(".csv") else load_document(path) for path in args.results])
-        print("\n".join(table(rows)))
+        print("\n".join([*table(rows), *weak(rows)]))
         if args.paper and "link_gb_per_s" not in rows[0]["split"]:
             raise InputError("--paper: expected documents, whose rows have the rate of the link")
         if args.paper:

@@ -9,10 +9,11 @@ adjacency matrix (spmmbench.torch.DistributedMatrix), and all weights. A product
 vertices; gradients of weights are added up over the ranks. Kernels are settled before. Both trainings are launched
 by Python, without CUDA graphs.
 
-Rounding alone: --nudges trainings on one GPU, each of which begins with every weight an ulp of the precision higher
-or lower, at random. The divided training rounds elsewhere in every product: the columns of A that meet a rank's own
-vertices and the others are multiplied apart, and the sums of the gradients have another order. Losses are equal within noise
-where they part by no more than the farthest of these trainings.
+Rounding alone: the training on one GPU once more, and --nudges trainings on it, each of which begins with every weight an
+ulp of the precision higher or lower, at random. The divided training rounds elsewhere in every product: the columns of A that
+meet a rank's own vertices and the others are multiplied apart, and the sums of the gradients have another order. Losses are
+equal within noise where they part by no more than the farthest of these trainings. Some losses stand side by side: on one GPU,
+on it once more, and on all.
 """
 
 import argparse
@@ -28,6 +29,7 @@ import torch.distributed as dist
 from spmmbench.torch import DistributedMatrix
 
 WARM_UP_EPOCHS = 3
+SHOWN_LOSSES = 6  # of a training, the first and the last among them
 
 
 class DividedTraining(gcn.Training):
@@ -79,6 +81,13 @@ def train(training, epochs, device):
     return statistics.median(times[WARM_UP_EPOCHS:]), losses
 
 
+def side_by_side(columns):
+    """A line for some of the epochs, with the loss of each training."""
+    last = len(columns[0]) - 1
+    for epoch in sorted({round(last * i / (SHOWN_LOSSES - 1)) for i in range(SHOWN_LOSSES)}):
+        yield f"  epoch {epoch + 1}: " + "  ".join(f"{losses[epoch]:.5f}" for losses in columns)
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="+")
@@ -114,7 +123,8 @@ def main():
         if first:
             whole = backends.Spmmbench(matrix, device, args.precision, args.kernel, widths)
             one_ms, one = train(gcn.Training(whole, *settings), args.epochs, device)
-            noise = 0.0
+            repeated = train(gcn.Training(whole, *settings), args.epochs, device)[1]
+            again = noise = apart(one, repeated)
             for seed in range(args.nudges):
                 other = nudged(gcn.Training(whole, *settings), args.precision, seed)
                 noise = max(noise, apart(one, train(other, args.epochs, device)[1]))
@@ -130,9 +140,10 @@ def main():
             print(
                 f"{name} width {args.width} {args.precision}: {one_ms:.3f} ms an epoch on one, {all_ms:.3f} on "
                 f"{dist.get_world_size()}, {one_ms / all_ms:.2f} times as fast; loss {one[0]:.4f} to {one[-1]:.4f}, "
-                f"apart by {far:.1e} at the most, by rounding alone {noise:.1e}: {told}",
+                f"apart by {far:.1e} at the most, on one once more by {again:.1e}, by rounding alone {noise:.1e}: {told}",
                 flush=True,
             )
+            print("\n".join(side_by_side((one, repeated, together))), flush=True)
     dist.destroy_process_group()
 
 

@@ -58,18 +58,29 @@ class GpusTest(CliCase):
                            (("--gpus", "0"), "--gpus: expected at least 1")):
             self.assert_one_line(self.run_cpu(SQUARE, *args), 1, text)
 
-    def test_ranks_that_a_launcher_started_meet(self):
+    def launched(self, *matrices):
+        """Each rank's exit code, stdout and stderr, as a launcher starts them, and the rows of the first."""
         out = self.folder / "out.json"
-        command = [PROGRAM, "run", SQUARE, "-n", "8", "-k", "cpu_csr", *QUICK, "--gpus", "2", "--split", "rows"]
-        place = {**ENVIRONMENT, "WORLD_SIZE": "2", "MASTER_ADDR": str(self.folder / "meeting")}
-        ranks = [subprocess.Popen([*command, *(["--json", str(out)] if rank == 0 else [])],
-                                  env={**place, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                 for rank in (0, 1)]
-        for rank, process in enumerate(ranks):
-            stdout, stderr = process.communicate(timeout=60)
-            self.assertEqual(process.returncode, 0, stderr)
+        place = {**ENVIRONMENT, "WORLD_SIZE": str(len(matrices)), "MASTER_ADDR": str(self.folder / "meeting")}
+        ranks = [subprocess.Popen([PROGRAM, "run", matrix, "-n", "8", "-k", "cpu_csr", *QUICK, "--gpus", str(len(matrices)),
+                                   "--split", "rows", *(["--json", str(out)] if rank == 0 else [])],
+                                  env={**place, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                 for rank, matrix in enumerate(matrices)]
+        said = [process.communicate(timeout=60) for process in ranks]
+        return [(process.returncode, *texts) for process, texts in zip(ranks, said)], read(out)["rows"]
+
+    def test_ranks_that_a_launcher_started_meet(self):
+        ranks, rows = self.launched(SQUARE, SQUARE)
+        for rank, (code, stdout, stderr) in enumerate(ranks):
+            self.assertEqual(code, 0, stderr)
             self.assertEqual(bool(stdout), rank == 0)
-        self.assertEqual(read(out)["rows"][0]["status"], "ok")
+        self.assertEqual(rows[0]["status"], "ok")
+
+    def test_a_rank_that_reads_another_matrix_ends_the_case_on_all(self):
+        ranks, rows = self.launched(SQUARE, SQUARE + "&seed=2")
+        self.assertEqual([code for code, *_ in ranks], [4, 4], ranks)
+        self.assertEqual(rows[0]["status"], "failed")
+        self.assertRegex(rows[0]["reason"], r"^rank 1 on \S+: reads another matrix than rank 0, or was started with other options$")
 
     def lost(self, number, *args):
         """The rows of a run whose rank 1 gets a signal when it has begun with the second case, which is long."""
