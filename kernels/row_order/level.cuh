@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstdint>
 
+#include "ptx/griddepcontrol.cuh"
 #include "reorder/match.hpp"
 #include "spmmbench/device_csr.hpp"
 
@@ -12,7 +13,7 @@ namespace spmmbench::match {
 constexpr int kThreads = 256;
 constexpr unsigned kWarp = 0xFFFFFFFFU;
 constexpr std::int32_t kNone = -1;
-constexpr int kCounters = 3;  // two of Partners, and Uniting::columns_end: 0 at each level
+constexpr int kCounters = 4;  // three of Partners, and Uniting::columns_end: 0 at each level
 
 inline __device__ std::int64_t thread_index() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -44,7 +45,9 @@ struct Level {
   const Span* columns_of;       // [clusters], in columns
   const std::int32_t* columns;  // of each cluster, ascending
   const Span* list_of;          // [columns of A], in lists
-  const std::int32_t* lists;    // of each column the clusters that have it, ascending
+  // Of each column the clusters that have it, ascending; after the first pass those without a
+  // partner.
+  const std::int32_t* lists;
   std::int32_t clusters;
   int pass;
 
@@ -70,29 +73,75 @@ struct Most {
   std::int32_t list;     // of a column
 };
 
-__global__ void mark_filled(DeviceCsr a, std::int32_t* is_filled) {
-  const std::int64_t row = thread_index();
-  if (row <= a.rows) is_filled[row] = row < a.rows && a.row_ptr[row + 1] > a.row_ptr[row] ? 1 : 0;
+// How many entries of its column come before each, in any order, and how many each column has,
+// which is 0 before.
+__global__ void count_columns(DeviceCsr a, std::int32_t* counts, std::int32_t* before) {
+  ptx::griddepcontrol_launch_dependents();
+  const std::int64_t entry = thread_index();
+  if (entry < a.nnz) before[entry] = atomicAdd(counts + a.col_idx[entry], 1);
 }
 
-// `before`: filled rows before each. Empty rows go to the end of the order.
-__global__ void number_rows(DeviceCsr a, const std::int32_t* before, Span* columns_of,
-                            State* states, std::int32_t* rows, std::int32_t* order, Most* most) {
-  const std::int64_t row = thread_index();
-  const bool is_row = row < a.rows;
-  const std::int64_t begin = is_row ? a.row_ptr[row] : 0, end = is_row ? a.row_ptr[row + 1] : 0;
-  const auto length = static_cast<std::int32_t>(end - begin);
-  raise(&most->columns, length);
+// What is summed: 1 for each row that is filled, and 0 after the last, then the entries of each
+// column.
+struct Size {
+  const std::int64_t* row_ptr;
+  std::int64_t rows;
+  const std::int32_t* counts;  // of columns
+  __device__ unsigned operator()(std::int64_t i) const {
+    if (i > rows) return static_cast<unsigned>(counts[i - rows - 1]);
+    return i < rows && row_ptr[i + 1] > row_ptr[i] ? 1 : 0;
+  }
+};
+
+// The first level as it is made.
+struct FirstLevel {
+  DeviceCsr a;
+  const std::int32_t* counts;  // of columns
+  const std::int32_t* before;  // see count_columns
+  const unsigned* sums;        // of Size, before each
+  Span* columns_of;
+  State* states;
+  std::int32_t* rows;    // of each cluster
+  std::int32_t* order;   // empty rows go to its end
+  std::int32_t* number;  // see Numbering: that of each cluster as a second one
+  Span* list_of;         // none of a column that more than kMostOfColumn rows have
+  std::int32_t* lists;   // not ascending
+  Most* most;
+  unsigned* arrivals;  // 0, before and after
+  Most* told;          // for the host
+
+  __device__ std::int32_t cluster(std::int64_t row) const {
+    return static_cast<std::int32_t>(sums[row]);
+  }
+  __device__ Span list(std::int64_t column) const {
+    const std::int32_t length = counts[column];
+    const unsigned begin = sums[a.rows + 1 + column] - sums[a.rows];
+    return {static_cast<std::int32_t>(begin), length > kMostOfColumn ? 0 : length};
+  }
+};
+
+inline __device__ void place_row(const FirstLevel& all, std::int64_t row) {
+  const bool is_row = row < all.a.rows;
+  const std::int64_t begin = is_row ? all.a.row_ptr[row] : 0;
+  const auto length = is_row ? static_cast<std::int32_t>(all.a.row_ptr[row + 1] - begin) : 0;
+  raise(&all.most->columns, length);
   if (!is_row) return;
-  const std::int32_t own = before[row], filled = before[a.rows];
-  if (row == 0) most->filled = filled;
+  const std::int32_t own = all.cluster(row), filled = all.cluster(all.a.rows);
+  if (row == 0) all.most->filled = filled;
+  all.number[row] = 2 * static_cast<std::int32_t>(row) + 1;
   if (length == 0) {
-    order[filled + (row - own)] = static_cast<std::int32_t>(row);
+    all.order[filled + (row - own)] = static_cast<std::int32_t>(row);
     return;
   }
-  columns_of[own] = {static_cast<std::int32_t>(begin), length};
-  states[own] = {};
-  rows[own] = static_cast<std::int32_t>(row);
+  all.columns_of[own] = {static_cast<std::int32_t>(begin), length};
+  all.states[own] = {};
+  all.rows[own] = static_cast<std::int32_t>(row);
+}
+
+inline __device__ void place_column(const FirstLevel& all, std::int64_t column) {
+  const Span list = column < all.a.cols ? all.list(column) : Span{0, 0};
+  raise(&all.most->list, list.length);
+  if (column < all.a.cols) all.list_of[column] = list;
 }
 
 // As lower_bound, by a warp: 32 numbers at a time.
@@ -109,42 +158,41 @@ inline __device__ std::int32_t lower_bound_by_warp(const T* numbers, std::int32_
   return low + __popc(__ballot_sync(kWarp, lane < count && numbers[low + lane] < value));
 }
 
-// The cluster of every entry. A warp takes kEntries at a time, which few rows have. `before`:
-// filled rows before each.
+// A warp takes kEntries at a time, which few rows have.
 constexpr int kEntries = 128;
-__global__ void number_entries(DeviceCsr a, const std::int32_t* before, std::int32_t* owner) {
-  const std::int64_t begin = thread_index() / 32 * kEntries;
+inline __device__ void place_entries(const FirstLevel& all, std::int64_t begin) {
   const int lane = threadIdx.x % 32;
-  if (begin >= a.nnz) return;
-  const std::int64_t end = min(begin + kEntries, a.nnz);
-  const auto rows = static_cast<std::int32_t>(a.rows);
-  const std::int32_t low = lower_bound_by_warp(a.row_ptr + 1, rows, begin + 1);
-  const std::int32_t most = min(rows - low, kEntries * 2);  // a guess, with a few empty ones
-  std::int32_t count = lower_bound_by_warp(a.row_ptr + 1 + low, most, end);
-  if (count == most) count = lower_bound_by_warp(a.row_ptr + 1 + low, rows - low, end);
-  for (std::int64_t entry = begin + lane; entry < end; entry += 32)
-    owner[entry] = before[low + lower_bound(a.row_ptr + 1 + low, count, entry + 1)];
+  if (begin >= all.a.nnz) return;
+  const std::int64_t end = min(begin + kEntries, all.a.nnz);
+  const std::int64_t* const ends = all.a.row_ptr + 1;
+  const auto rows = static_cast<std::int32_t>(all.a.rows);
+  const std::int32_t low = lower_bound_by_warp(ends, rows, begin + 1);
+  const std::int32_t likely = min(rows - low, kEntries * 2);  // with a few empty ones
+  std::int32_t count = lower_bound_by_warp(ends + low, likely, end);
+  if (count == likely) count = lower_bound_by_warp(ends + low, rows - low, end);
+  for (std::int64_t entry = begin + lane; entry < end; entry += 32) {
+    const Span list = all.list(all.a.col_idx[entry]);
+    if (list.length > 0)
+      all.lists[list.begin + all.before[entry]] =
+          all.cluster(low + lower_bound(ends + low, count, entry + 1));
+  }
 }
 
-// Where each number is among ascending ones, `spans` being 0 before; nowhere if it is there more
-// than kMostOfColumn times. `longest`: see Most::list.
-__global__ void find_spans(const std::int32_t* numbers, std::int32_t count, Span* spans,
-                           std::int32_t* longest) {
-  const std::int64_t index = thread_index();
-  std::int32_t length = 0;
-  if (index < count) {
-    const auto begin = static_cast<std::int32_t>(index);
-    const std::int32_t own = numbers[begin];
-    if (begin == 0 || numbers[begin - 1] != own) {
-      const std::int32_t most = min(count - begin, kMostOfColumn + 1);
-      std::int32_t end = 8;  // a guess: searching all that follow takes longer
-      while (end < most && numbers[begin + end] == own) end *= 2;
-      length = lower_bound(numbers + begin, min(end, most), own + 1);
-      if (length > kMostOfColumn) length = 0;
-      spans[own] = {begin, length};
-    }
-  }
-  raise(longest, length);
+// A thread for each row, for each column, and a warp for every kEntries entries. The last CTA tells
+// the host.
+__global__ void place_level(const __grid_constant__ FirstLevel all) {
+  ptx::griddepcontrol_launch_dependents();
+  const std::int64_t thread = thread_index();
+  place_row(all, thread);
+  place_column(all, thread);
+  place_entries(all, thread / 32 * kEntries);
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  if (atomicAdd(all.arrivals, 1U) + 1 < gridDim.x) return;
+  *all.arrivals = 0;
+  const volatile Most& most = *all.most;
+  *all.told = {most.filled, most.columns, most.list};
 }
 
 }  // namespace spmmbench::match

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "ptx/griddepcontrol.cuh"
 #include "reorder/match.hpp"
 #include "row_order/level.cuh"
 #include "row_order/table.cuh"
@@ -59,45 +60,62 @@ inline __device__ std::uint64_t best_of_warp(std::uint64_t own) {
 struct Best {
   std::uint64_t own = 0;  // of lanes below kPartners
 
+  // Of one rank of each lane, or 0.
+  static __device__ Best of(std::uint64_t given) {
+    const int lane = threadIdx.x % 32;
+    // Sorted by Batcher's bitonic network.
+#pragma unroll
+    for (int sorted = 2; sorted <= 32; sorted *= 2) {
+#pragma unroll
+      for (int distance = sorted / 2; distance > 0; distance /= 2) {
+        const std::uint64_t other = __shfl_xor_sync(kWarp, given, distance);
+        const bool takes_larger = ((lane & distance) == 0) == ((lane & sorted) == 0);
+        if ((other > given) == takes_larger) given = other;
+      }
+    }
+    return {lane < kPartners ? given : 0};
+  }
+
   // So many ranks of each lane, or 0. No rank is given twice.
   template <int kCount>
   __device__ void add(const std::uint64_t (&given)[kCount]) {
-    const int lane = threadIdx.x % 32;
-    const std::uint64_t last = __shfl_sync(kWarp, own, kPartners - 1);
-    std::uint64_t mine[kCount + 1];  // best first
-    mine[0] = own;
-    bool changes = false;
+    std::uint64_t mine[kCount];  // best first
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      changes |= given[i] > last;
       std::uint64_t next = given[i];
 #pragma unroll
-      for (int place = 0; place <= i; ++place) {
+      for (int place = 0; place < i; ++place) {
         const std::uint64_t there = mine[place];
         mine[place] = max(there, next);
         next = min(there, next);
       }
-      mine[i + 1] = next;
+      mine[i] = next;
     }
-    if (!__any_sync(kWarp, changes)) return;
-    std::uint64_t kept = 0;
-    for (int place = 0; place < kPartners; ++place) {
+    // One after another, the best first, as long as they are better than the last.
+    for (;;) {
+      const std::uint64_t last = __shfl_sync(kWarp, own, kPartners - 1);
+      if (!__any_sync(kWarp, mine[0] > last)) return;
       const std::uint64_t best = best_of_warp(mine[0]);
-      if (best == 0) break;
-      if (lane == place) kept = best;
+      insert(best);
       if (mine[0] != best) continue;
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) mine[i] = mine[i + 1];
-      mine[kCount] = 0;
+      for (int i = 0; i + 1 < kCount; ++i) mine[i] = mine[i + 1];
+      mine[kCount - 1] = 0;
     }
-    own = kept;
+  }
+
+ private:
+  __device__ void insert(std::uint64_t rank) {
+    const int lane = threadIdx.x % 32;
+    const std::uint64_t before = __shfl_up_sync(kWarp, own, 1);
+    if (lane < kPartners && own < rank) own = lane == 0 || before > rank ? rank : before;
   }
 };
 
 struct Partners {
   std::int32_t* of;         // [clusters][kPartners], kNone after the last
   std::int32_t* longer[2];  // clusters that are left to a kernel with larger tables
-  std::int32_t* count;      // how many of each
+  std::int32_t* count;      // how many of each, and how many of them CTAs have begun
   State* states;            // each names its best partner in its own
   // Of every step-th cluster alone, where a sample is asked for.
   std::int32_t step = 1;
@@ -109,25 +127,83 @@ inline __device__ bool is_free(const State* states, std::int32_t cluster) {
   return states == nullptr || states[cluster].mate == kNone;
 }
 
+// The lists of clusters that have no partner.
+struct Keeping {
+  const Span* list_of;
+  const std::int32_t* lists;
+  const State* states;
+  std::int64_t cols;  // of A
+  Span* kept_of;
+  std::int32_t* kept;  // where they were
+};
+
+// So many lanes of each warp go through a list; all its lanes call it. Returns how many stay.
+template <int kLanes>
+inline __device__ std::int32_t keep_free(const Keeping& all, Span list) {
+  constexpr int kAtOnce = 8;
+  const int lane = threadIdx.x % kLanes, first_lane = threadIdx.x % 32 / kLanes * kLanes;
+  const std::int32_t most = __reduce_max_sync(kWarp, list.length);
+  std::int32_t count = 0;
+  for (std::int32_t first = 0; first < most; first += kAtOnce * kLanes) {
+    std::int32_t clusters[kAtOnce];
+    bool stay[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const std::int32_t at = first + i * kLanes + lane;
+      clusters[i] = at < list.length ? all.lists[list.begin + at] : kNone;
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      stay[i] = clusters[i] != kNone && is_free(all.states, clusters[i]);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const unsigned lanes = __ballot_sync(kWarp, stay[i]) >> first_lane & (kWarp >> (32 - kLanes));
+      if (stay[i]) all.kept[list.begin + count + __popc(lanes & ((1U << lane) - 1U))] = clusters[i];
+      count += __popc(lanes);
+    }
+  }
+  return count;
+}
+
+constexpr int kListsOfWarp = 4;
+__global__ void __launch_bounds__(kThreads) keep_free_lists(const __grid_constant__ Keeping all) {
+  constexpr int kLanes = 32 / kListsOfWarp;
+  constexpr std::int32_t kShortList = 64;
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  const int lane = threadIdx.x % 32;
+  const std::int64_t first = thread_index() / 32 * kListsOfWarp, own = first + lane / kLanes;
+  const Span list = own < all.cols ? all.list_of[own] : Span{0, 0};
+  if (__all_sync(kWarp, list.length <= kShortList)) {
+    const std::int32_t count = keep_free<kLanes>(all, list);
+    if (lane % kLanes == 0 && own < all.cols) all.kept_of[own] = {list.begin, count};
+    return;
+  }
+  for (int i = 0; i < kListsOfWarp && first + i < all.cols; ++i) {
+    const Span of_warp = {__shfl_sync(kWarp, list.begin, i * kLanes),
+                          __shfl_sync(kWarp, list.length, i * kLanes)};
+    const std::int32_t count = keep_free<32>(all, of_warp);
+    if (lane == 0) all.kept_of[first + i] = {of_warp.begin, count};
+  }
+}
+
 // One cluster and what its threads look at.
 struct Search {
   const Level& all;
-  const State* states;  // as for is_free
-  std::int32_t own, columns, used;
+  std::int32_t own, columns;
   std::int32_t most;  // places of a list
+  std::int32_t used;  // columns
 
-  __device__ Search(const Level& level, const State* of_clusters, std::int32_t cluster)
+  __device__ Search(const Level& level, std::int32_t cluster)
       : all(level),
-        states(of_clusters),
         own(cluster),
         columns(level.length(cluster)),
-        used(used_columns(columns)),
-        most(places_in(level.pass, columns)) {}
+        most(places_in(level.pass)),
+        used(used_columns(columns, most)) {}
 
   static constexpr int kAhead = 4;  // places of a lane that are read at a time
   static constexpr std::int32_t kHalfWarp = 16;
-  static_assert(kFewPlaces % kHalfWarp == 0 && kPlacesOfFew % kHalfWarp == 0 &&
-                kMostPlaces % kHalfWarp == 0);
+  static_assert(kFewPlaces % kHalfWarp == 0 && kMostPlaces % kHalfWarp == 0);
 
   // What the cluster reads of its i-th column that is looked at.
   __device__ Stretch stretch(std::int32_t i) const {
@@ -144,10 +220,10 @@ struct Search {
 
   // Goes through the clusters that share some of the columns: the warp takes a column for each
   // lane, and its lanes the places of one stretch where these are long, or else places of several,
-  // one after another. add(counts, cluster, weight) is called by all lanes together. False, and no
-  // further, where it is false for one of them.
+  // one after another. add(counts, clusters, weights) is called by all lanes together, for kAhead
+  // places of each.
   template <class Add>
-  __device__ bool read(Stretch mine, Add add) const {
+  __device__ void read(Stretch mine, Add add) const {
     const int lane = threadIdx.x % 32;
     std::int32_t end = mine.count;  // of this lane's places among those of the warp
 #pragma unroll
@@ -190,51 +266,48 @@ struct Search {
         if (is_there) others[i] = all.lists[begin + place];
       }
 #pragma unroll
-      for (int i = 0; i < kAhead; ++i) counts[i] = others[i] != own && is_free(states, others[i]);
-#pragma unroll
-      for (int i = 0; i < kAhead; ++i)
-        if (turn + i < turns && !__all_sync(kWarp, add(counts[i], others[i], weights[i])))
-          return false;
+      for (int i = 0; i < kAhead; ++i) counts[i] = others[i] != own;
+      add(counts, others, weights);
     }
-    return true;
   }
 
   // The best partners where all that the cluster reads is a place for each lane: no table is
   // needed.
   __device__ Best of_few_places(Stretch mine) const {
     const int lane = static_cast<int>(threadIdx.x % 32);
-    std::uint64_t ranks[1] = {0};
-    read(mine, [&](bool counts, std::int32_t other, std::int32_t weight) {
-      const unsigned same = __match_any_sync(kWarp, counts ? other : -1 - lane);
-      const int whole = __popc(__ballot_sync(kWarp, weight == kWhole) & same);
-      if (counts && lane == __ffs(same) - 1)
-        ranks[0] = rank(other, whole * kWhole + (__popc(same) - whole) * kHalf);
-      return true;
+    std::uint64_t own_rank = 0;
+    read(mine, [&](const auto& counts, const auto& others, const auto& weights) {
+      const unsigned same = __match_any_sync(kWarp, counts[0] ? others[0] : -1 - lane);
+      const int whole = __popc(__ballot_sync(kWarp, weights[0] == kWhole) & same);
+      if (counts[0] && lane == __ffs(same) - 1)
+        own_rank = rank(others[0], whole * kWhole + (__popc(same) - whole) * kHalf);
     });
-    Best best;
-    best.add(ranks);
-    return best;
+    return Best::of(own_rank);
   }
 
-  // Adds `count` words of a table to the best of the warp.
+  // The best of `count` words of a table.
   template <class Word>
-  __device__ void rank_words(const Word* words, std::int32_t count, Best& best) const {
+  __device__ Best best_of_words(const Word* words, std::int32_t count) const {
+    if (count <= 32) return Best::of(rank_of(words, static_cast<int>(threadIdx.x % 32), count));
+    Best best;
     // Several are read at a time: one after another they would be most of a cluster's time.
     constexpr int kAtOnce = 4;
     std::int32_t first = 0;
     for (; first + 32 < count; first += kAtOnce * 32)
       rank_some<kAtOnce>(words + first, count - first, best);
     if (first < count) rank_some<1>(words + first, count - first, best);
+    return best;
+  }
+  template <class Word>
+  __device__ std::uint64_t rank_of(const Word* words, std::int32_t at, std::int32_t count) const {
+    return at < count ? rank(Table<Word>::cluster(words[at]), Table<Word>::weight(words[at])) : 0;
   }
   template <int kCount, class Word>
   __device__ void rank_some(const Word* words, std::int32_t count, Best& best) const {
     std::uint64_t ranks[kCount];
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const std::int32_t at = i * 32 + static_cast<std::int32_t>(threadIdx.x % 32);
-      ranks[i] =
-          at < count ? rank(Table<Word>::cluster(words[at]), Table<Word>::weight(words[at])) : 0;
-    }
+    for (int i = 0; i < kCount; ++i)
+      ranks[i] = rank_of(words, i * 32 + static_cast<int>(threadIdx.x % 32), count);
     best.add(ranks);
   }
   __device__ std::uint64_t rank(std::int32_t other, std::int32_t weight) const {
@@ -253,16 +326,17 @@ struct Search {
   }
 };
 
-// Clusters that read more places of lists are left to CTAs, and of these those that read the most
-// to large ones: all would wait for the warps that read most. Where there are too few clusters for
-// all warps of the GPU, more are left to CTAs.
-constexpr std::int32_t kMostWarpPlaces = 1024, kFewWarpPlaces = 256, kMostCtaPlaces = 4096;
+// Clusters that read more places of lists are left to CTAs: all would wait for the warps that read
+// most. Where there are too few clusters for all warps of the GPU, more are left to CTAs.
+constexpr std::int32_t kMostWarpPlaces = 384, kFewWarpPlaces = 256;
 constexpr std::int32_t kFewClusters = 4096;
 SPMMBENCH_HOST_DEVICE constexpr std::int32_t most_warp_places(std::int32_t clusters) {
   return clusters <= kFewClusters ? kFewWarpPlaces : kMostWarpPlaces;
 }
+// CTAs take those that read more than this first, so that none begins with one of them at the end.
+constexpr std::int32_t kManyPlaces = 1024;
 
-constexpr int kWarpThreads = 128, kWarpBits = 10;
+constexpr int kWarpThreads = 128, kWarpBits = 9;
 static_assert(kMostWarpPlaces <= 1 << kWarpBits, "the table of a warp has all that it meets");
 
 // A warp for each cluster.
@@ -271,112 +345,92 @@ __global__ void __launch_bounds__(kWarpThreads)
     find_partners(const __grid_constant__ Level all, const State* states,
                   const __grid_constant__ Partners out) {
   __shared__ __align__(16) Word words[kWarpThreads / 32][1 << kWarpBits];
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
   const int lane = threadIdx.x % 32;
   const std::int64_t own = thread_index() / 32 * out.step;
   if (own >= all.clusters || !is_free(states, static_cast<std::int32_t>(own))) return;
-  const Search search(all, states, static_cast<std::int32_t>(own));
+  const Search search(all, static_cast<std::int32_t>(own));
   const Stretch first = search.stretch(lane);
   std::int32_t places = __reduce_add_sync(kWarp, first.count);
-  for (std::int32_t i = 32; i < search.used && places <= kMostCtaPlaces; i += 32)
+  for (std::int32_t i = 32; i < search.used && places <= kManyPlaces; i += 32)
     places += __reduce_add_sync(kWarp, search.places(i + lane));
   if (places <= 32 && search.used <= 32) {
     search.keep(out, search.of_few_places(first));
     return;
   }
   if (places > most_warp_places(all.clusters)) {
-    const bool is_most = places > kMostCtaPlaces;
-    std::int32_t* const queue = is_most ? out.longer[1] : out.longer[0];
-    if (lane == 0) queue[atomicAdd(out.count + (is_most ? 1 : 0), 1)] = search.own;
+    const bool are_many = places > kManyPlaces;
+    std::int32_t* const queue = are_many ? out.longer[1] : out.longer[0];
+    if (lane == 0) queue[atomicAdd(out.count + (are_many ? 1 : 0), 1)] = search.own;
     return;
   }
-  const Table<Word> table{words[threadIdx.x / 32], min(kWarpBits, Table<Word>::bits_for(places))};
-  const int all_words = 1 << table.bits;
+  const Table<Word> table{words[threadIdx.x / 32], Table<Word>::bits_for(places, all.clusters)};
   table.clear(lane, 32);
   __syncwarp();
   Stretch mine = first;
   for (std::int32_t i = 32;; i += 32) {
-    search.read(mine, [&](bool counts, std::int32_t other, std::int32_t weight) {
-      return !counts || table.add(other, weight, all_words);
+    search.read(mine, [&](const auto& counts, const auto& others, const auto& weights) {
+      table.add(counts, others, weights);
     });
     if (i >= search.used) break;
     mine = search.stretch(i + lane);
   }
   __syncwarp();
-  Best best;
-  search.rank_words(table.words, table.compact(0, all_words), best);
-  search.keep(out, best);
+  search.keep(out, search.best_of_words(table.words, table.compact(0, 1 << table.bits)));
 }
 
-// Threads of a CTA, bytes of its table, and how often it looks for a free word.
-struct SmallCta {
-  static constexpr int kThreads = 128, kBytes = 16 << 10, kTries = 32, kQueue = 0;
-};
-struct LargeCta {
-  static constexpr int kThreads = 512, kBytes = 64 << 10, kTries = 64, kQueue = 1;
-};
+// Of a CTA, whose table has all that a cluster meets.
+constexpr int kCtaBits = std::bit_width(static_cast<unsigned>(kMostPlacesOfAll - 1));
+template <class Word>
+constexpr int kCtaBytes = static_cast<int>(sizeof(Word)) << kCtaBits;
 
-// A CTA for each of the others. Where a small CTA's table does not hold all clusters that are met,
-// a large one takes the cluster; where its own does not, they are counted in twice as many sweeps,
-// each of a part of them.
-template <class Cta, class Word>
-__global__ void __launch_bounds__(Cta::kThreads)
-    find_partners_by_cta(const __grid_constant__ Level all, const State* states,
-                         const __grid_constant__ Partners out) {
-  constexpr int kWarps = Cta::kThreads / 32;
-  constexpr int kBits = std::bit_width(Cta::kBytes / sizeof(Word)) - 1;
-  constexpr int kLeastBits = std::bit_width(static_cast<unsigned>(Cta::kThreads)) - 1;
+// CTAs for the others, one after another.
+template <int kCtaThreads, class Word>
+__global__ void __launch_bounds__(kCtaThreads)
+    find_partners_by_cta(const __grid_constant__ Level all, const __grid_constant__ Partners out) {
+  constexpr int kWarps = kCtaThreads / 32;
+  constexpr int kLeastBits = std::bit_width(static_cast<unsigned>(kCtaThreads)) - 1;
   extern __shared__ __align__(16) unsigned char memory[];
   __shared__ std::uint64_t best_of[kWarps][kPartners];
+  __shared__ std::int32_t next;
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const std::int32_t count = out.count[Cta::kQueue];
-  for (auto at = static_cast<std::int32_t>(blockIdx.x); at < count;
-       at += static_cast<std::int32_t>(gridDim.x)) {
-    const Search search(all, states, out.longer[Cta::kQueue][at]);
+  const std::int32_t many = out.count[1], count = many + out.count[0];
+  auto at = static_cast<std::int32_t>(blockIdx.x);
+  while (at < count) {
+    if (thread == 0) next = static_cast<std::int32_t>(gridDim.x) + atomicAdd(out.count + 2, 1);
+    const Search search(all, at < many ? out.longer[1][at] : out.longer[0][at - many]);
     const Table<Word> table{
         reinterpret_cast<Word*>(memory),
-        min(kBits, max(kLeastBits, Table<Word>::bits_for(search.used * search.most)))};
-    const int words_of_warp = (1 << table.bits) / kWarps;
+        min(kCtaBits,
+            max(kLeastBits, Table<Word>::bits_for(search.used * search.most, all.clusters)))};
+    table.clear(thread, kCtaThreads);
+    __syncthreads();
     // Columns of a warp at a time.
     const std::int32_t part = min(32, (search.used + kWarps - 1) / kWarps);
-    Best best;
-    bool done = false;
-    for (unsigned sweeps = 1; !done; sweeps *= 2) {
-      best = {};
-      done = true;
-      for (unsigned sweep = 0; done && sweep < sweeps; ++sweep) {
-        table.clear(thread, Cta::kThreads);
-        __syncthreads();
-        bool fits = true;
-        for (std::int32_t first = warp * part; fits && first < search.used; first += kWarps * part)
-          fits = search.read(lane < part ? search.stretch(first + lane) : Stretch{},
-                             [&](bool counts, std::int32_t other, std::int32_t weight) {
-                               const bool is_own =
-                                   (static_cast<unsigned>(other) & (sweeps - 1)) == sweep;
-                               return !counts || !is_own || table.add(other, weight, Cta::kTries);
-                             });
-        done = __syncthreads_and(fits);
-        if (!done) break;
-        const int first = warp * words_of_warp;
-        search.rank_words(table.words + first, table.compact(first, words_of_warp), best);
-        __syncthreads();
-      }
-      if (Cta::kQueue == 0) break;
-    }
-    if (!done) {
-      if (thread == 0) out.longer[1][atomicAdd(&out.count[1], 1)] = search.own;
-      continue;
-    }
+    for (std::int32_t first = warp * part; first < search.used; first += kWarps * part)
+      search.read(lane < part ? search.stretch(first + lane) : Stretch{},
+                  [&](const auto& counts, const auto& others, const auto& weights) {
+                    table.add(counts, others, weights);
+                  });
+    __syncthreads();
+    const int words_of_warp = (1 << table.bits) / kWarps, first = warp * words_of_warp;
+    Best best = search.best_of_words(table.words + first, table.compact(first, words_of_warp));
     if (lane < kPartners) best_of[warp][lane] = best.own;
     __syncthreads();
+    at = next;
     if (warp == 0) {
-      constexpr int kOfLane = kWarps * kPartners / 32;
-      std::uint64_t others[kOfLane];
-#pragma unroll
-      for (int i = 0; i < kOfLane; ++i) others[i] = (&best_of[0][0])[i * 32 + lane];
-      best.own = 0;  // they are among these
-      best.add(others);
+      best = Best::of((&best_of[0][0])[lane]);
+      for (int first = 32; first < kWarps * kPartners; first += 32) {
+        const std::uint64_t others[1] = {(&best_of[0][0])[first + lane]};
+        best.add(others);
+      }
       search.keep(out, best);
     }
+    // `next` and the best of others are read before they are written for the next cluster.
+    __syncthreads();
   }
 }
 

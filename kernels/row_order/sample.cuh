@@ -4,22 +4,29 @@
 
 #include <cstdint>
 
+#include "ptx/griddepcontrol.cuh"
 #include "reorder/match.hpp"
 #include "row_order/level.cuh"
 #include "row_order/partners.cuh"
 
 namespace spmmbench::match {
 
-// A warp for each of the two windows of every step-th row, whose partners are known: the rows that
-// follow one another, and the row with its best partners.
+// A CTA for every step-th row, whose partners are known; half of it for each of two windows: the
+// rows that follow one another, and the row with its best partners.
 __global__ void __launch_bounds__(kThreads)
     gather_samples(const __grid_constant__ Level rows, Partners of_rows) {
   static_assert(kWindowRows <= kPartners + 1);
+  ptx::griddepcontrol_wait();
   const int lane = threadIdx.x % 32;
-  const std::int64_t item = thread_index() / 32, sampled = item / 2 * of_rows.step;
+  constexpr int kOfWindow = kThreads / 2;  // threads of a window
+  __shared__ std::int32_t firsts_of[2];
+  const std::int64_t sampled = std::int64_t{blockIdx.x} * of_rows.step;
   if (sampled >= rows.clusters) return;
+  if (threadIdx.x < 2) firsts_of[threadIdx.x] = 0;
+  __syncthreads();
   const auto own = static_cast<std::int32_t>(sampled);
-  const bool is_natural = item % 2 == 0;
+  const int window = threadIdx.x / kOfWindow;
+  const bool is_natural = window == 0;
   // The lane's row, and the entries up to its end.
   std::int32_t row = kNone;
   if (lane < kWindowRows) {
@@ -37,7 +44,8 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t entries = __shfl_sync(kWarp, end, kWindowRows - 1);
   const std::int32_t tested = tested_of(entries);
   std::int32_t firsts = 0;
-  for (std::int32_t first = 0; first < tested; first += 32) {
+  const auto begin_of_warp = static_cast<std::int32_t>(threadIdx.x) % kOfWindow / 32 * 32;
+  for (std::int32_t first = begin_of_warp; first < tested; first += kOfWindow) {
     const bool is_tested = first + lane < tested;
     const std::int64_t at = is_tested ? tested_entry(first + lane, entries) : 0;
     int place = 0;
@@ -56,8 +64,11 @@ __global__ void __launch_bounds__(kThreads)
     }
     firsts += __popc(__ballot_sync(kWarp, is_first));
   }
-  if (lane != 0) return;
-  atomicAdd(of_rows.sample + (is_natural ? 2 : 3), gathered_by(firsts, entries, rows.length(own)));
+  if (lane == 0) atomicAdd(firsts_of + window, firsts);
+  __syncthreads();
+  if (threadIdx.x % kOfWindow == 0)
+    atomicAdd(of_rows.sample + 2 + window,
+              gathered_by(firsts_of[window], entries, rows.length(own)));
 }
 
 }  // namespace spmmbench::match

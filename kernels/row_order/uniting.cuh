@@ -8,6 +8,7 @@
 #include <cub/block/block_scan.cuh>
 #include <type_traits>
 
+#include "ptx/griddepcontrol.cuh"
 #include "reorder/match.hpp"
 #include "row_order/level.cuh"
 
@@ -19,6 +20,7 @@ struct Uniting {
   const std::int32_t* joined;  // of each new cluster the two that it is made of
   std::int64_t cols;           // of A
   std::int32_t clusters;       // new ones
+  std::int32_t end;            // those of lists are below it
   // The next level.
   Span* columns_of;
   std::int32_t* columns;
@@ -66,7 +68,7 @@ inline __device__ Parts parts_of(const Uniting& all, std::int64_t i) {
             INT_MAX};
   }
   const Span list = all.all.list_of[i - all.clusters];
-  return {all.all.lists + list.begin, nullptr, list.length, list.length, all.number, all.clusters};
+  return {all.all.lists + list.begin, nullptr, list.length, list.length, all.number, all.end};
 }
 
 constexpr int kUniteWarps = kThreads / 32;
@@ -230,6 +232,8 @@ __global__ void __launch_bounds__(kThreads) unite(const __grid_constant__ Unitin
     CtaMemory of_cta;
   } memory;
   __shared__ std::int32_t counts[kItems], begins[kItems], columns_sum;
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const std::int64_t items = all.clusters + all.cols;
   // Neighbours, which are often long alike, are in different CTAs.

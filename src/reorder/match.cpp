@@ -48,6 +48,8 @@ std::vector<char> find_hubs(const CsrMatrix& matrix) {
   return is_hub;
 }
 
+constexpr std::int32_t kNone = -1;
+
 // For each column the clusters that have it, ascending; none for a hub.
 struct Lists {
   std::vector<std::int32_t> ptr;
@@ -63,17 +65,29 @@ struct Lists {
         if (const std::int32_t column = all.columns[at]; !is_hub[column])
           clusters[next[column]++] = i;
   }
-};
+  Lists() = default;
 
-constexpr std::int32_t kNone = -1;
+  // Those of clusters without a partner.
+  Lists of_free(const std::vector<std::int32_t>& mate) const {
+    Lists out;
+    out.ptr.reserve(ptr.size());
+    out.ptr.push_back(0);
+    for (std::size_t column = 0; column + 1 < ptr.size(); ++column) {
+      std::copy_if(clusters.begin() + ptr[column], clusters.begin() + ptr[column + 1],
+                   std::back_inserter(out.clusters),
+                   [&](std::int32_t cluster) { return mate[cluster] == kNone; });
+      out.ptr.push_back(static_cast<std::int32_t>(out.clusters.size()));
+    }
+    return out;
+  }
+};
 
 // How the best partners of one cluster among those without one rank, best first. `weight` is all
 // zero, before and after.
 std::vector<std::uint64_t> partners_of(std::int32_t own, const Clusters& all, const Lists& lists,
-                                       int pass, const std::vector<std::int32_t>& mate,
-                                       std::vector<std::int32_t>& weight) {
-  const std::int32_t columns = all.length(own), used = match::used_columns(columns);
-  const std::int32_t places = match::places_in(pass, columns);
+                                       int pass, std::vector<std::int32_t>& weight) {
+  const std::int32_t columns = all.length(own), places = match::places_in(pass);
+  const std::int32_t used = match::used_columns(columns, places);
   std::vector<std::int32_t> met;
   for (std::int32_t i = 0; i < used; ++i) {
     const std::int32_t column = all.columns[all.ptr[own] + match::used_column(i, columns, used)];
@@ -85,7 +99,7 @@ std::vector<std::uint64_t> partners_of(std::int32_t own, const Clusters& all, co
         is_long ? static_cast<std::int32_t>(std::lower_bound(begin, end, own) - begin) : 0;
     const match::Part part = match::part_of_list(length, before, places);
     for (auto at = begin + part.begin; at != begin + part.end; ++at) {
-      if (*at == own || mate[*at] != kNone) continue;
+      if (*at == own) continue;
       if (weight[*at] == 0) met.push_back(*at);
       weight[*at] += part.weight;
     }
@@ -154,11 +168,10 @@ std::uint64_t gathered_by_window(const Clusters& all, std::span<const std::int32
 
 // Whether an order of these rows can gain, by a sample.
 bool gains(const Clusters& rows, const Lists& lists) {
-  const std::vector<std::int32_t> mate(rows.count(), kNone);
   std::vector<std::int32_t> weight(rows.count());
   match::Sample sample;
   for (std::int32_t row = 0; row < rows.count(); row += match::sample_step(rows.count())) {
-    const std::vector<std::uint64_t> ranks = partners_of(row, rows, lists, 0, mate, weight);
+    const std::vector<std::uint64_t> ranks = partners_of(row, rows, lists, 0, weight);
     const std::int32_t columns = rows.length(row);
     std::vector<std::int32_t> natural, matched = {row};
     for (std::int32_t i = row / match::kWindowRows * match::kWindowRows;
@@ -180,13 +193,15 @@ std::vector<std::int32_t> match_clusters(const Clusters& all, const Lists& lists
   const std::int32_t count = all.count();
   std::vector<std::int32_t> mate(count, kNone), first(count);
   for (int pass = 0; pass < match::kPasses; ++pass) {
+    const Lists of_free = pass == 0 ? Lists() : lists.of_free(mate);
     Partners partners(count);
     for_each_with_table(
         partners.parts(), 1, threads, [&] { return std::vector<std::int32_t>(count); },
         [&](std::vector<std::int32_t>& weight, std::int64_t part) {
           partners.fill(part, [&](std::int32_t own) {
-            return mate[own] == kNone ? partners_of(own, all, lists, pass, mate, weight)
-                                      : std::vector<std::uint64_t>();
+            return mate[own] == kNone
+                       ? partners_of(own, all, pass == 0 ? lists : of_free, pass, weight)
+                       : std::vector<std::uint64_t>();
           });
         });
     for (int round = 0; round < match::kRounds; ++round) {

@@ -73,14 +73,17 @@ constexpr int kRounds = 4;    // of asking them, in each pass
 // (docs/decisions/row-orders.md), and such columns would be most of the work of graphs with hubs.
 constexpr std::int32_t kMostOfColumn = 1024;
 // Of a longer list of clusters only so many places are read, around the cluster that reads it:
-// fewer in the first pass, so that the second meets others, unless the cluster has few columns.
-// That gathers as little as 32 in both (docs/decisions/row-orders.md).
-constexpr std::int32_t kMostPlaces = 48, kFewPlaces = 16, kPlacesOfFew = 32, kFewColumns = 32;
-SPMMBENCH_HOST_DEVICE constexpr std::int32_t places_in(int pass, std::int32_t columns) {
-  return pass > 0 ? kMostPlaces : columns <= kFewColumns ? kPlacesOfFew : kFewPlaces;
+// fewer in the first pass. After it lists have only clusters without a partner. With
+// kMostPlacesOfAll that gathers 1.003 of what up to 48 places of whole lists and 512 columns give,
+// of 0.68 of the places (docs/decisions/row-orders.md).
+constexpr std::int32_t kMostPlaces = 32, kFewPlaces = 16;
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t places_in(int pass) {
+  return pass > 0 ? kMostPlaces : kFewPlaces;
 }
-// Of a cluster with more columns only so many are looked at, evenly spaced.
-constexpr std::int32_t kMostColumns = 512;
+// Of a cluster with many columns only some are looked at, evenly spaced, so that it reads at most
+// so many places and none takes much longer than others.
+constexpr std::int32_t kMostPlacesOfAll = 4096;
+constexpr std::int32_t kMostColumns = kMostPlacesOfAll / kFewPlaces;
 
 // What one column adds to the similarity of two clusters that have it: half where its list is not
 // read to its end, since the column may then be missed elsewhere.
@@ -100,6 +103,15 @@ SPMMBENCH_HOST_DEVICE constexpr Part part_of_list(std::int32_t length, std::int3
   return {begin, begin + most, kHalf};
 }
 
+// weight * length / used. Most products have 32 bits, which are divided in a third of the time.
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t scaled_weight(std::int32_t weight, std::int32_t length,
+                                                           std::int32_t used) {
+  if (used == length) return weight;
+  constexpr std::int32_t kShortLength = (1U << 31) / (kWhole * kMostColumns);
+  if (length < kShortLength) return weight * length / used;
+  return static_cast<std::int32_t>(std::int64_t{weight} * length / used);
+}
+
 // How cluster `own` ranks `other`: by the share of their columns that both have (Jaccard), and
 // where shares are equal by how alike their numbers are: both rank each other alike, and 2 i and
 // 2 i + 1 first. Never 0, and no two others have the same. `weight`: the sum over the columns of
@@ -111,9 +123,7 @@ SPMMBENCH_HOST_DEVICE inline std::uint64_t rank_partner(std::int32_t own, std::i
   constexpr std::int32_t kMostLength = 1 << 28;  // more columns share nothing with so few
   const std::int32_t length = other_columns < kMostLength ? other_columns : kMostLength;
   const std::int32_t own_length = columns < kMostLength ? columns : kMostLength;
-  const std::int32_t scaled =
-      used == columns ? weight
-                      : static_cast<std::int32_t>(std::int64_t{weight} * own_length / used);
+  const std::int32_t scaled = scaled_weight(weight, own_length, used);
   const std::int32_t shared = scaled < kWhole * length ? scaled : kWhole * length;
   const std::int32_t all = kWhole * (own_length + length) - shared;
   const float share = static_cast<float>(shared) / static_cast<float>(all);
@@ -144,9 +154,10 @@ SPMMBENCH_HOST_DEVICE constexpr std::uint64_t gathered_by(std::int32_t firsts, s
          static_cast<std::uint64_t>(tested_of(entries)) * static_cast<std::uint64_t>(columns);
 }
 
-// Columns that are looked at, and which the i-th of them is.
-SPMMBENCH_HOST_DEVICE constexpr std::int32_t used_columns(std::int32_t columns) {
-  return columns < kMostColumns ? columns : kMostColumns;
+// Columns that are looked at, of whose lists at most so many places are read, and which the i-th of
+// them is.
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t used_columns(std::int32_t columns, std::int32_t most) {
+  return columns < kMostPlacesOfAll / most ? columns : kMostPlacesOfAll / most;
 }
 SPMMBENCH_HOST_DEVICE constexpr std::int32_t used_column(std::int32_t i, std::int32_t columns,
                                                          std::int32_t used) {

@@ -72,7 +72,7 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostForListsThatAreNotReadToTheirEnd) {
       device);
 }
 
-TEST(MatchOnDevice, GivesTheOrderOfTheHostForRowsThatMeetMoreClustersThanATableHolds) {
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForRowsThatReadAsManyPlacesAsAnyMay) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   expect_same_order(make(
                         20'000, 9000, [](auto row) { return row % 1000 == 5 ? 3000 : 6; },
@@ -80,7 +80,7 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostForRowsThatMeetMoreClustersThanATableH
                     device);
 }
 
-TEST(MatchOnDevice, GivesTheOrderOfTheHostForMoreClustersThanAWordNumbersAndALargeTableHolds) {
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForMoreClustersThanAWordNumbers) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   constexpr std::int64_t kRows = 1'100'000;
   static_assert(kRows > std::int64_t{1} << 20, "a word has 20 bits for the cluster");

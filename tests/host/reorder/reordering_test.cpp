@@ -7,6 +7,7 @@
 
 #include "matrices.hpp"
 #include "reorder/graph.hpp"
+#include "reorder/match.hpp"
 #include "reorder/rsh_path.hpp"
 #include "reorder/similarity.hpp"
 #include "spmmbench/error.hpp"
@@ -103,6 +104,15 @@ TEST(Reordering, MatchLeavesTheNaturalOrderWhereASampleOfItsWindowsGathersAsLitt
   EXPECT_EQ(compute("match?rows=auto", blocks), compute("none", blocks));
   EXPECT_LT(gathers(dealt, compute("match?rows=auto", dealt), 8),
             gathers(dealt, compute("none", dealt), 8) / 4);
+}
+
+TEST(Reordering, MatchScalesWeightsOfColumnsThatAreLookedAtToAllColumns) {
+  for (const std::int32_t length : {1, 300, (1 << 22) - 1, 1 << 22, 1 << 28})
+    for (const std::int32_t used : {1, 128, match::kMostColumns})
+      for (const std::int32_t weight : {1, 127, match::kWhole * match::kMostColumns})
+        EXPECT_EQ(match::scaled_weight(weight, length, used),
+                  static_cast<std::int32_t>(std::int64_t{weight} * length / used))
+            << length << " " << used << " " << weight;
 }
 
 TEST(Reordering, PackFillsWindowsWithRowsOfTheSameColumns) {
