@@ -78,7 +78,6 @@ using Variant = window::Variant<window::Arguments, const void*, wcsr::EmptyRows>
 // Empty rows are left out of the lowest windows only, where they cost most, and only the kernels of
 // these are compiled twice.
 constexpr int kClearsHeight = 0;  // into kWcsrHeights
-constexpr int kStartedHeight = 0;
 
 struct MakeVariant {
   static constexpr bool kNarrow = true, kFp8 = true;
@@ -177,6 +176,7 @@ class AsyncWcsrPlan final : public Plan, public OrderedSums {
             .col_idx = windows_.matrix.col_idx,
             .row_ids = windows_.rows_of_c().as<std::int32_t>(),
             .places = static_cast<std::int32_t>(windows_.matrix.places),
+            .first_tile = windows_.matrix.first_tile,
             .limits = window::kDenseBoxLimits,
             .cached = cached_,
             .scale = scale_};
@@ -238,11 +238,12 @@ class AsyncWcsrPrepared final : public Prepared {
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     if (is_resident_) {
       count_copy(*a_.on_device, stages);
-      start_build(stages);
+      start_build(shape.n, stages);
     }
     const window::Choice choice = chooser_->choose(shape.n, stages);
     auto& built = windows_.get({choice.order, choice.height_index},
                                [&](StageTimer& cost) { return build(choice, cost); });
+    if (started_) survey_->set_follower(nullptr);
     started_.reset();
     return std::make_unique<AsyncWcsrPlan>(a_, options_, shape, built, uses_l1(shape.n, stages),
                                            device_, stages);
@@ -314,6 +315,8 @@ class AsyncWcsrPrepared final : public Prepared {
       }
     }
     out.matrix = build_on_device(choice, out.shape, *order, places, cost);
+    // What is copied from below is freed before it has been: the work is not cut beside that.
+    if (nonempty.rows.data() != nullptr || !a_.row_ids.empty()) out.matrix.first_tile = nullptr;
     const auto timed = cost.scope("build");
     const auto copy = [&](const Buffer& rows, std::int64_t count) {
       Buffer to = device_.allocate(count * sizeof(std::int32_t));
@@ -337,8 +340,8 @@ class AsyncWcsrPrepared final : public Prepared {
                              const Buffer& order, std::int64_t places, StageTimer& cost) {
     const DeviceCsr& csr = *a_.on_device;
     if (places == csr.rows) {
-      const bool is_started = choice.order == "natural" && choice.height_index == kStartedHeight;
-      if (started_ && is_started) return std::move(*started_).finish(device_, cost);
+      if (started_ && choice.order == "natural")
+        if (auto built = started_->finish(shape.window_rows, cost)) return std::move(*built);
       const std::vector<std::int32_t> distinct =
           survey_->distinct_columns(choice.order, choice.height_index);
       if (!distinct.empty())
@@ -347,19 +350,21 @@ class AsyncWcsrPrepared final : public Prepared {
     return build_wcsr(csr, shape, order.as<std::int32_t>(), places, device_, cost);
   }
 
-  // While the first choice of a large A is waited for, the device counts the windows that most of
-  // them get: a wait less where these are chosen, some 15 us for nothing where others are.
-  void start_build(StageTimer& stages) {
-    constexpr std::int64_t kMostOfRow = 24;  // nonzeros; rows with more get taller windows
-    const DeviceCsr& csr = *a_.on_device;
+  // The device goes on from the survey of the first choice, so that the host waits once less. While
+  // the host looks at another order, there is nothing else to do for it.
+  void start_build(std::int64_t n, StageTimer& stages) {
     const bool may_be_chosen = kOrder(options_) == "auto" && !window::kWindow(options_);
-    if (std::exchange(has_chosen_, true) || !may_be_chosen || survey_->counts_all() ||
-        csr.nnz > kMostOfRow * csr.rows)
-      return;
+    if (std::exchange(has_chosen_, true) || !may_be_chosen || !survey_->will_count()) return;
     const auto timed = stages.scope("build");
-    const WcsrShape shape{kWcsrHeights[kStartedHeight], window::kTileColumns,
-                          storage_type(a_.precision)};
-    started_.emplace(csr, shape, nullptr, csr.rows, device_);
+    const ElementType type = storage_type(a_.precision);
+    const auto value_bytes = static_cast<int>(bytes_of(type));
+    const window::ChoiceRule rule{.rows = static_cast<double>(a_.m()),
+                                  .n = n,
+                                  .value_bytes = value_bytes,
+                                  .sms = static_cast<double>(device_.info().sm_count),
+                                  .format = window::dense_box_cost(value_bytes)};
+    started_.emplace(*a_.on_device, type, rule, device_);
+    survey_->set_follower(&*started_);
   }
 
   void replace(Windows& windows, Stream stream) {
@@ -382,7 +387,7 @@ class AsyncWcsrPrepared final : public Prepared {
   DeviceSurvey* survey_ = nullptr;  // the chooser's, where all is made on the device
   SharedWindows windows_;
   bool has_chosen_ = false;
-  std::optional<StartedWcsr> started_;  // in natural order, while the first choice is made
+  std::optional<StartedWcsr> started_;  // while the first choice is made
   SharedPart<HubColumns> hubs_;
 };
 

@@ -47,7 +47,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr",
                               .prepare_ms = window::prepare(),
                               .factors = async_wcsr::factors(),
                               .narrow = kNarrow,
-                              .on_device = true});
+                              .on_device = true,
+                              .any_rows_from = 1});
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr?order=search",
                               .us = search(),
                               .prepare_ms = window::prepare_with_search(),

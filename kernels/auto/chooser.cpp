@@ -15,8 +15,8 @@ namespace spmmbench {
 namespace {
 
 // What calls have to take for a glance at A, or a whole look, to take a small part of it
-// (docs/decisions/selection-trials.md).
-constexpr double kGlancesFromUs = 800, kLooksFromUs = 3000;
+// (docs/decisions/few-calls.md).
+constexpr double kGlancesFromUs = 800, kLooksFromUs = 5000;
 // Rows of so many nonzeros may share most of their columns with their neighbours, which a glance
 // tells, and a kernel of windows gains by.
 constexpr double kLongRow = 16, kGlancesAtLongRowsFromUs = 300;

@@ -7,8 +7,9 @@
 //
 // A glance is one kernel, which tells the host: all but the rows that share columns.
 //
-//   glance            what count_rows counts, blocks of bands, groups of four
+//   glance            what count_rows counts and blocks of bands, of fewer samples
 
+#include "auto/device_counts.cuh"
 #include "auto/device_features.hpp"
 #include "common/device_arrays.hpp"
 
@@ -26,13 +27,12 @@
 #include "select/full_blocks.hpp"
 #include "select/row_overlap.hpp"
 #include "window/device_window.cuh"
+#include "window/row_at_nonzero.cuh"
 
-namespace spmmbench {
+namespace spmmbench::device_counts {
 namespace {
 
-constexpr int kThreads = 256;      // but for count_rows
-constexpr int kRowThreads = 1024;  // of count_rows
-constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
+constexpr int kThreads = 256;  // of look_for_others
 
 // Columns of sampled rows, for which other rows are sought.
 constexpr int kProbedRows = 16, kProbesOfRow = 2, kProbes = kProbedRows * kProbesOfRow;
@@ -41,28 +41,13 @@ constexpr int kSlotBits = 12;
 constexpr unsigned long long kNone = ~0ULL;
 constexpr int kEntryBits = 40;  // of the number of an entry, below those of its hash
 
-constexpr int kGroupRows = kWcsrHeights[2];  // a group is a window of the largest height
-constexpr int kWindowsOfGroup = 7;           // four of 8 rows, two of 16, one of 32
-
 constexpr int kLongestCtas = 128;  // of those that look for the longest row
-
-struct BandCount {
-  std::int64_t blocks, nnz;
-};
-
-struct EmptyRows {
-  int empty, sampled;
-};
-
-struct Group {
-  std::int32_t distinct[kWindowsOfGroup], nnz;  // distinct columns of each window
-};
 
 struct Counts {
   Group groups[kSampledRows];                              // that have the sampled nonzeros
   std::int64_t rows[kSampledRows], lengths[kSampledRows];  // at the sampled nonzeros
   std::int64_t longest[kLongestCtas];                      // of the rows of each CTA
-  EmptyRows empty_rows;
+  window::EmptyRows empty_rows;
   BandCount bands[kSampledRows];
   int most_of_four[kSampledRows];
   // A glance goes without what follows.
@@ -72,97 +57,33 @@ struct Counts {
   unsigned long long found[kProbes * kOthers];
 };
 
-// The row of one of rows_at_nonzeros (format/wcsr_estimate.hpp), by all threads of a CTA. In each
-// round they read a row pointer each: one that no cache has takes longer than all else.
-__device__ std::int64_t row_at_nonzero(const DeviceCsr& a, int sample) {
-  const auto entry =
-      static_cast<std::int64_t>((static_cast<double>(sample) + 0.5) /
-                                static_cast<double>(kSampledRows) * static_cast<double>(a.nnz));
-  std::int64_t low = 0, high = a.rows;  // row_ptr[low] <= entry < row_ptr[high]
-  while (high - low > 1) {
-    const std::int64_t step = (high - low + blockDim.x - 1) / blockDim.x;
-    const std::int64_t at = low + (std::int64_t{threadIdx.x} + 1) * step;
-    low += step * __syncthreads_count(at < high && a.row_ptr[at] <= entry);
-    high = min(low + step, high);
-  }
-  return low;
-}
-
-// Window `part` of the group of a row. By all threads of a CTA.
-__device__ void count_window(const DeviceCsr& matrix, std::int64_t row, int part, Group& out) {
-  extern __shared__ __align__(16) unsigned char shared[];
-  __shared__ wcsr::Window window;
-  __shared__ wcsr::ScatteredColumns<kRowThreads> scattered;
-  const int height = part < 4 ? kGroupRows / 4 : part < 6 ? kGroupRows / 2 : kGroupRows;
-  const int index = part < 4 ? part : part < 6 ? part - 4 : 0;
-  const std::int64_t first_row = row / kGroupRows * kGroupRows + index * height;
-  if (first_row >= matrix.rows) {
-    if (threadIdx.x == 0) out.distinct[part] = 0;
-    return;
-  }
-  const wcsr::Csr a{matrix.row_ptr, matrix.col_idx, nullptr, matrix.rows, height};
-  wcsr::read_window(a, first_row, window);
-  const std::int32_t distinct = wcsr::count_distinct<kRowThreads>(a, window, shared, scattered);
-  if (threadIdx.x != 0) return;
-  out.distinct[part] = distinct;
-  if (height == kGroupRows) out.nnz = window.count();
-}
-
-// Of the sample of share_of_empty_rows, a thread for each row. By all threads of a CTA.
-static_assert(kSampledPlaces * kRowsOfPlace == kRowThreads);
-__device__ EmptyRows count_empty_rows(const DeviceCsr& a) {
-  const std::int64_t places = min(kSampledPlaces, (a.rows + kRowsOfPlace - 1) / kRowsOfPlace);
-  const std::int64_t place = threadIdx.x / kRowsOfPlace;
-  const std::int64_t row = max(kRowsOfPlace, a.rows / places) * place + threadIdx.x % kRowsOfPlace;
-  const bool sampled = place < places && row < a.rows;
-  const bool empty = sampled && a.row_ptr[row] == a.row_ptr[row + 1];
-  return {__syncthreads_count(empty), __syncthreads_count(sampled)};
-}
-
-__device__ std::int64_t longest_of_cta(const DeviceCsr& a, int cta) {
-  __shared__ int most;
-  if (threadIdx.x == 0) most = 0;
-  __syncthreads();
-  int own = 0;
-  for (std::int64_t row = std::int64_t{cta} * blockDim.x + threadIdx.x; row < a.rows;
-       row += std::int64_t{kLongestCtas} * blockDim.x)
-    own = max(own, static_cast<int>(a.row_ptr[row + 1] - a.row_ptr[row]));
-  own = __reduce_max_sync(0xFFFFFFFF, own);
-  if (threadIdx.x % 32 == 0) atomicMax(&most, own);
-  __syncthreads();
-  return most;
-}
-
 // A CTA for each window of each group, for each part of the rows, and for empty rows.
 constexpr int kWindowCtas = static_cast<int>(kSampledRows) * kWindowsOfGroup;
 constexpr int kRowCtas = kWindowCtas + kLongestCtas + 1;
-__device__ void count_rows_of_cta(const DeviceCsr& a, int cta, Counts* out) {
+__global__ void __launch_bounds__(kRowThreads, 2) count_rows(DeviceCsr a, Counts* out) {
+  const int cta = static_cast<int>(blockIdx.x);
   if (cta < kWindowCtas) {
     const int sample = cta / kWindowsOfGroup, part = cta % kWindowsOfGroup;
-    const std::int64_t row = row_at_nonzero(a, sample);
+    const std::int64_t row = shared_row_at_nonzero<kRowThreads>(a, sample);
     count_window(a, row, part, out->groups[sample]);
     if (part > 0 || threadIdx.x > 0) return;
     out->rows[sample] = row;
     out->lengths[sample] = a.row_ptr[row + 1] - a.row_ptr[row];
   } else if (cta < kWindowCtas + kLongestCtas) {
-    const std::int64_t longest = longest_of_cta(a, cta - kWindowCtas);
+    const std::int64_t longest = longest_of_cta(a, cta - kWindowCtas, kLongestCtas);
     if (threadIdx.x == 0) out->longest[cta - kWindowCtas] = longest;
   } else {
-    const EmptyRows empty = count_empty_rows(a);
+    const window::EmptyRows empty = window::count_empty_rows<kRowThreads>(a);
     if (threadIdx.x == 0) out->empty_rows = empty;
+    if (threadIdx.x < kProbes * kOthers) out->found[threadIdx.x] = kNone;
   }
-}
-__global__ void __launch_bounds__(kRowThreads) count_rows(DeviceCsr a, Counts* out) {
-  const int cta = static_cast<int>(blockIdx.x);
-  count_rows_of_cta(a, cta, out);
-  if (cta == kRowCtas - 1 && threadIdx.x < kProbes * kOthers) out->found[threadIdx.x] = kNone;
 }
 
 // Whether the host may want the blocks of bands: by the estimate of gathered_32, and somewhat above
 // it, as sums may differ in their last bits. For all threads of a CTA.
 __device__ bool may_want_blocks(const Group* groups) {
   constexpr double kSurely = 1.01;
-  __shared__ float shares[kSampledRows];
+  __shared__ __align__(16) float shares[kSampledRows];  // vectors of them are read
   if (threadIdx.x < kSampledRows) {
     const Group& group = groups[threadIdx.x];
     shares[threadIdx.x] = static_cast<float>(group.distinct[kWindowsOfGroup - 1]) /
@@ -172,60 +93,6 @@ __device__ bool may_want_blocks(const Group* groups) {
   float sum = 0;
   for (int i = 0; i < kSampledRows; ++i) sum += shares[i];
   return sum / kSampledRows <= kSurely * kMostGatheredOfBlocks;
-}
-
-// Blocks with a nonzero in the band of a row, marked in shared memory.
-template <int kCtaThreads>
-__device__ BandCount count_blocks(const DeviceCsr& a, std::int64_t row, int words) {
-  extern __shared__ unsigned seen[];
-  __shared__ int blocks;
-  const std::int64_t first = row / kBandRows * kBandRows;
-  const std::int64_t begin = a.row_ptr[first], end = a.row_ptr[min(first + kBandRows, a.rows)];
-  for (int word = static_cast<int>(threadIdx.x); word < words; word += kCtaThreads) seen[word] = 0;
-  if (threadIdx.x == 0) blocks = 0;
-  __syncthreads();
-#pragma unroll 4
-  for (std::int64_t first_e = begin; first_e < end; first_e += kCtaThreads) {
-    const std::int64_t e = first_e + threadIdx.x;
-    const int block = e < end ? static_cast<int>(a.col_idx[e] / kBlockColumns) : -1;
-    // Neighbouring entries mostly lie in one block, and atomics on one word come one after another.
-    const int before = __shfl_up_sync(wcsr::kAllLanes, block, 1);
-    const bool again = threadIdx.x % 32 > 0 && block == before;
-    if (block >= 0 && !again) atomicOr(seen + block / 32, 1U << block % 32);
-  }
-  __syncthreads();
-  int own = 0;
-  for (int word = static_cast<int>(threadIdx.x); word < words; word += kCtaThreads)
-    own += __popc(seen[word]);
-  atomicAdd(&blocks, own);
-  __syncthreads();
-  return {blocks, end - begin};
-}
-
-// Whether the bits of a floating-point number are those of 0 or -0.
-__device__ bool is_zero(const void* values, std::size_t bytes, std::int64_t e) {
-  switch (bytes) {
-    case 1: return (static_cast<const std::uint8_t*>(values)[e] & 0x7FU) == 0;
-    case 2: return (static_cast<const std::uint16_t*>(values)[e] & 0x7FFFU) == 0;
-    case 4: return (static_cast<const std::uint32_t*>(values)[e] & 0x7FFFFFFFU) == 0;
-    default: return (static_cast<const std::uint64_t*>(values)[e] << 1) == 0;
-  }
-}
-
-// Of the first entries of a row: the most nonzeros in four neighbouring columns.
-__device__ int most_of_four(const DeviceCsr& a, std::size_t value_bytes, std::int64_t row) {
-  constexpr int kMostEntries = 64;
-  __shared__ int most;
-  if (threadIdx.x == 0) most = 0;
-  __syncthreads();
-  const std::int64_t first = a.row_ptr[row], end = min(a.row_ptr[row + 1], first + kMostEntries);
-  const std::int64_t own = first + threadIdx.x;
-  int nonzeros = 0;
-  for (std::int64_t e = own; e < end && a.col_idx[e] / 4 == a.col_idx[own] / 4; ++e)
-    nonzeros += is_zero(a.values, value_bytes, e) ? 0 : 1;
-  atomicMax(&most, nonzeros);
-  __syncthreads();
-  return most;
 }
 
 struct Probe {
@@ -257,11 +124,14 @@ __device__ void find_others(const DeviceCsr& a, const std::int64_t* rows, std::i
                             std::int64_t step, unsigned long long* found) {
   __shared__ Probe probes[kProbes];
   __shared__ std::int8_t slots[1 << kSlotBits];
+  // A column that most rows have is found as often: by each CTA for itself first.
+  __shared__ unsigned long long of_cta[kProbes * kOthers];
   const auto slot_of = [](std::int32_t column) {
     return hashed(static_cast<unsigned>(column), 0) >> (32 - kSlotBits);
   };
   for (int i = static_cast<int>(threadIdx.x); i < 1 << kSlotBits; i += kThreads) slots[i] = -1;
   if (threadIdx.x < kProbes) probes[threadIdx.x] = probe_at(a, rows, static_cast<int>(threadIdx.x));
+  if (threadIdx.x < kProbes * kOthers) of_cta[threadIdx.x] = kNone;
   __syncthreads();
   if (threadIdx.x == 0)
     for (int i = 0; i < kProbes; ++i)
@@ -279,10 +149,12 @@ __device__ void find_others(const DeviceCsr& a, const std::int64_t* rows, std::i
       const unsigned long long key =
           (std::uint64_t{hashed(e, other + 1)} >> (kEntryBits - 32) << kEntryBits) |
           static_cast<std::uint64_t>(e);
-      unsigned long long* const least = found + at * kOthers + other;
-      if (key < *static_cast<volatile unsigned long long*>(least)) atomicMin(least, key);
+      atomicMin(of_cta + at * kOthers + other, key);
     }
   }
+  __syncthreads();
+  if (threadIdx.x < kProbes * kOthers && of_cta[threadIdx.x] != kNone)
+    atomicMin(found + threadIdx.x, of_cta[threadIdx.x]);
 }
 
 // What look_for_others has to look at, as the host knows it.
@@ -309,13 +181,23 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) counts->most_of_four[blockIdx.x] = most;
 }
 
-// The CTAs of count_rows, then one for each sampled row.
-__global__ void __launch_bounds__(kRowThreads)
-    glance(DeviceCsr a, int words, std::size_t value_bytes, Counts* out) {
-  const int cta = static_cast<int>(blockIdx.x);
-  if (cta < kRowCtas) return count_rows_of_cta(a, cta, out);
-  const int sample = cta - kRowCtas;
-  const std::int64_t row = row_at_nonzero(a, sample);
+// A glance counts one of so many groups and bands: so few CTAs that all run at once. Its CTAs by
+// what they count: the first behind each.
+constexpr int kGlanced = 4;
+constexpr int kGlancedGroups = static_cast<int>(kSampledRows) / kGlanced;
+constexpr int kGlanceWindows = kGlancedGroups * kWindowsOfGroup;
+constexpr int kGlanceBands = kGlanceWindows + kGlancedGroups;
+constexpr int kGlanceLengths = kGlanceBands + static_cast<int>(kSampledRows);
+constexpr int kGlanceLongestCtas = kLongestCtas / 2;
+constexpr int kGlanceLongest = kGlanceLengths + kGlanceLongestCtas;
+constexpr int kGlanceCtas = kGlanceLongest + 1;  // and one for empty rows
+__host__ __device__ constexpr int sample_of_glance(int group) {
+  return group * kGlanced + kGlanced / 2;
+}
+
+__device__ void glance_at_band(const DeviceCsr& a, int words, std::size_t value_bytes, int sample,
+                               Counts* out) {
+  const std::int64_t row = shared_row_at_nonzero<kRowThreads>(a, sample);
   if (words > 0) {
     const BandCount band = count_blocks<kRowThreads>(a, row, words);
     if (threadIdx.x == 0) out->bands[sample] = band;
@@ -323,6 +205,27 @@ __global__ void __launch_bounds__(kRowThreads)
   if (value_bytes == 0) return;
   const int most = most_of_four(a, value_bytes, row);
   if (threadIdx.x == 0) out->most_of_four[sample] = most;
+}
+
+__global__ void __launch_bounds__(kRowThreads, 2)
+    glance(DeviceCsr a, int words, std::size_t value_bytes, Counts* out) {
+  const int cta = static_cast<int>(blockIdx.x);
+  if (cta < kGlanceWindows) {
+    const int sample = sample_of_glance(cta / kWindowsOfGroup);
+    count_window(a, shared_row_at_nonzero<kRowThreads>(a, sample), cta % kWindowsOfGroup,
+                 out->groups[sample]);
+  } else if (cta < kGlanceBands) {
+    glance_at_band(a, words, value_bytes, sample_of_glance(cta - kGlanceWindows), out);
+  } else if (cta < kGlanceLengths) {
+    const std::int64_t row = shared_row_at_nonzero<kRowThreads>(a, cta - kGlanceBands);
+    if (threadIdx.x == 0) out->lengths[cta - kGlanceBands] = a.row_ptr[row + 1] - a.row_ptr[row];
+  } else if (cta < kGlanceLongest) {
+    const std::int64_t longest = longest_of_cta(a, cta - kGlanceLengths, kGlanceLongestCtas);
+    if (threadIdx.x == 0) out->longest[cta - kGlanceLengths] = longest;
+  } else {
+    const window::EmptyRows empty = window::count_empty_rows<kRowThreads>(a);
+    if (threadIdx.x == 0) out->empty_rows = empty;
+  }
 }
 
 __device__ bool has_column(const DeviceCsr& a, std::int64_t begin, std::int64_t end,
@@ -380,21 +283,25 @@ int words_of_blocks(const DeviceCsr& a) {
   return words * std::int64_t{sizeof(unsigned)} > kMostBytes ? 0 : static_cast<int>(words);
 }
 
-std::size_t bytes_of_windows(const DeviceCsr& a) {
-  const std::int64_t columns = std::min<std::int64_t>(a.cols, wcsr::kSlab<kRowThreads>);
-  return (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup;
-}
-
 // Of values of which groups of four are counted.
 std::size_t bytes_of_four(const DeviceCsr& a, bool may_be_two_four) {
   return may_be_two_four ? bytes_of(a.value_type) : 0;
 }
 
-Counts counts_of(const DeviceCsr& a, bool may_be_two_four, Device& device) {
+// What was counted: of every so many samples from the first on, and for the longest row.
+struct Seen {
+  Counts counts;
+  int first = 0, every = 1;
+  int longest = kLongestCtas;
+  bool others = true;  // rows that share columns, too
+};
+
+Seen look(const DeviceCsr& a, bool may_be_two_four, Device& device) {
   constexpr std::int64_t kMostRead = 1 << 24, kMostCtas = 1024;
   const Buffer counts = device.allocate(sizeof(Counts));
   auto* const out = counts.as<Counts>();
-  count_rows<<<kRowCtas, kRowThreads, bytes_of_windows(a), stream_of(device)>>>(a, out);
+  count_rows<<<kRowCtas, kRowThreads, wcsr::bytes_of_marks<kRowThreads>(a.cols),
+               stream_of(device)>>>(a, out);
   SPMMBENCH_CUDA_LAUNCHED();
   const Wanted wanted{words_of_blocks(a), bytes_of_four(a, may_be_two_four),
                       (a.nnz + kMostRead - 1) / kMostRead};
@@ -405,44 +312,62 @@ Counts counts_of(const DeviceCsr& a, bool may_be_two_four, Device& device) {
   SPMMBENCH_CUDA_LAUNCHED();
   compare_rows<<<kProbes * kOthers, 32, 0, stream_of(device)>>>(a, out);
   SPMMBENCH_CUDA_LAUNCHED();
-  return downloaded<Counts>(counts, device)[0];
+  return {downloaded<Counts>(counts, device)[0]};
 }
 
-// Without what compare_rows counts.
-Counts counts_at_a_glance(const DeviceCsr& a, bool may_be_two_four, Device& device) {
+Seen see_at_a_glance(const DeviceCsr& a, bool may_be_two_four, Device& device) {
   const ToldToHost told(device);
   const int words = words_of_blocks(a);
-  const std::size_t shared = std::max(bytes_of_windows(a), words * sizeof(unsigned));
-  glance<<<kRowCtas + static_cast<int>(kSampledRows), kRowThreads, shared, stream_of(device)>>>(
+  const std::size_t shared =
+      std::max(wcsr::bytes_of_marks<kRowThreads>(a.cols), words * sizeof(unsigned));
+  glance<<<kGlanceCtas, kRowThreads, shared, stream_of(device)>>>(
       a, words, bytes_of_four(a, may_be_two_four), told.as<Counts>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
-  return told.read<Counts>(offsetof(Counts, shares));
+  return {told.read<Counts>(offsetof(Counts, shares)), sample_of_glance(0), kGlanced,
+          kGlanceLongestCtas, false};
 }
 
-// Groups were drawn in proportion to their nonzeros, so each counts the same.
-WcsrEstimate windows_of(const Group* groups) {
+// Groups were drawn in proportion to their nonzeros, so each counts the same. One of which no entry
+// was counted says nothing.
+WcsrEstimate windows_of(const Seen& seen) {
   constexpr double kTile = WcsrShape{}.tile_columns;
   WcsrEstimate out;
-  for (int sample = 0; sample < kSampledRows; ++sample)
+  double groups = 0;
+  for (int sample = seen.first; sample < kSampledRows; sample += seen.every)
+    groups += seen.counts.groups[sample].nnz > 0 ? 1 : 0;
+  if (groups == 0) return {{1, 1, 1}, {1, 1, 1}};
+  for (int sample = seen.first; sample < kSampledRows; sample += seen.every) {
+    const Group& group = seen.counts.groups[sample];
+    if (group.nnz == 0) continue;
     for (int part = 0; part < kWindowsOfGroup; ++part) {
       const int height = part < 4 ? 0 : part < 6 ? 1 : 2;
-      const double distinct = groups[sample].distinct[part];
-      const double all = static_cast<double>(groups[sample].nnz) * kSampledRows;
+      const double distinct = group.distinct[part];
+      const double all = static_cast<double>(group.nnz) * groups;
       out.gathered_share[height] += distinct / all;
       out.stored_share[height] += std::ceil(distinct / kTile) * kTile / all;
     }
+  }
   return out;
 }
 
-void set_blocks(const BandCount* bands, MatrixFeatures& out) {
+void set_blocks(const Seen& seen, MatrixFeatures& out) {
+  const double samples = static_cast<double>(kSampledRows) / seen.every;
   double slots_per_nonzero = 0;
-  for (int i = 0; i < kSampledRows; ++i) {
-    out.band_blocks += static_cast<double>(bands[i].blocks) / kSampledRows;
-    slots_per_nonzero += static_cast<double>(bands[i].blocks * kBandRows * kBlockColumns) /
-                         static_cast<double>(bands[i].nnz) / kSampledRows;
+  for (int i = seen.first; i < kSampledRows; i += seen.every) {
+    const BandCount& band = seen.counts.bands[i];
+    out.band_blocks += static_cast<double>(band.blocks) / samples;
+    slots_per_nonzero += static_cast<double>(band.blocks * kBandRows * kBlockColumns) /
+                         static_cast<double>(band.nnz) / samples;
   }
   out.block_fill = std::min(1.0, 1 / slots_per_nonzero);
+}
+
+int most_of_four_seen(const Seen& seen) {
+  int most = 1;
+  for (int i = seen.first; i < kSampledRows; i += seen.every)
+    most = std::max(most, seen.counts.most_of_four[i]);
+  return most;
 }
 
 double overlap_of(const float* shares) {
@@ -459,7 +384,7 @@ double overlap_of(const float* shares) {
   return rows < least ? kUnknownRowOverlap : sum / rows;
 }
 
-MatrixFeatures features_by(Counts (*count)(const DeviceCsr&, bool, Device&), const DeviceCsr& a,
+MatrixFeatures features_by(Seen (*see)(const DeviceCsr&, bool, Device&), const DeviceCsr& a,
                            Device& device) {
   MatrixFeatures out;
   out.rows = static_cast<double>(a.rows);
@@ -469,26 +394,31 @@ MatrixFeatures features_by(Counts (*count)(const DeviceCsr&, bool, Device&), con
   if (a.nnz == 0) return out;
   out.mean_row = out.nnz / out.rows;
   const bool may_be_two_four = out.mean_row >= kLeastOfTwoFour * out.cols;
-  const Counts counts = count(a, may_be_two_four, device);
+  const Seen seen = see(a, may_be_two_four, device);
+  const Counts& counts = seen.counts;
   out.cv_row = row_length_variation(counts.lengths, a.rows, a.nnz);
-  out.max_row = static_cast<double>(std::ranges::max(counts.longest));
+  out.max_row =
+      static_cast<double>(*std::max_element(counts.longest, counts.longest + seen.longest));
   out.empty_rows = static_cast<double>(counts.empty_rows.empty) / counts.empty_rows.sampled;
-  set_windows(windows_of(counts.groups), out);
+  set_windows(windows_of(seen), out);
   if (!may_fill_blocks(out)) take_all_blocks(out);
-  else if (words_of_blocks(a) > 0) set_blocks(counts.bands, out);
-  out.most_of_four = may_be_two_four ? std::max(1, std::ranges::max(counts.most_of_four)) : 4;
-  if (count == counts_of) out.row_overlap = overlap_of(counts.shares);
+  else if (words_of_blocks(a) > 0) set_blocks(seen, out);
+  out.most_of_four = may_be_two_four ? most_of_four_seen(seen) : 4;
+  if (seen.others) out.row_overlap = overlap_of(counts.shares);
   return out;
 }
 
 }  // namespace
+}  // namespace spmmbench::device_counts
+
+namespace spmmbench {
 
 MatrixFeatures features_on_device(const DeviceCsr& a, Device& device) {
-  return features_by(counts_of, a, device);
+  return device_counts::features_by(device_counts::look, a, device);
 }
 
 MatrixFeatures features_at_a_glance(const DeviceCsr& a, Device& device) {
-  return features_by(counts_at_a_glance, a, device);
+  return device_counts::features_by(device_counts::see_at_a_glance, a, device);
 }
 
 }  // namespace spmmbench

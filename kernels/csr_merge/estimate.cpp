@@ -7,6 +7,9 @@
 namespace spmmbench::csr_merge {
 namespace {
 
+// Of so few columns a group of one or two lanes holds a row of B, and CTAs are few.
+constexpr std::int64_t kNarrow = 16;
+
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_merge",
                               .us = {{"launch", "launches", amounts::launch},
                                      {"a_csr", "us", amounts::a_csr},
@@ -19,6 +22,7 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_merge",
                                      {"rows", "100 an SM", amounts::rows}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = csr_merge::factors(),
+                              .narrow = kNarrow,
                               .on_device = true,
                               .any_rows_from = 1});
 

@@ -1,7 +1,9 @@
 // The time of rows that each gather a row of B for every nonzero.
 
-#include "select/estimate.hpp"
+#include <algorithm>
+
 #include "csr_row_split/factors.hpp"
+#include "select/estimate.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench::csr_row_split {
@@ -10,6 +12,16 @@ namespace {
 // With fewer columns long rows take up to three times as long as equal ones
 // (docs/decisions/selection-trials.md).
 constexpr std::int64_t kAnyRowsFrom = 33;
+// With more a tenth of the matrices takes 1.4 times as long as equal rows, and twice at most
+// (docs/decisions/few-calls.md).
+constexpr double kTimesBySizes = 1.25;
+
+// Thousands of nonzeros of the longest row beyond what longest_row counts: its many segments are
+// added up one after another.
+double cut_row(const Product& p) {
+  constexpr double kCounted = 4000, kUnit = 1000;  // nonzeros
+  return std::max(0.0, p.f.max_row - kCounted) / kUnit;
+}
 // auto takes a vector as column-major, which csr_row_split does not run.
 Standing standing_of(const Product& p) { return full_if(!p.is_vector()); }
 
@@ -23,12 +35,14 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_row_split",
                                      {"longest_row", "1000 nonzeros", amounts::longest_row},
                                      {"variation", "deviations", amounts::variation},
                                      {"uneven_rows", "us", amounts::uneven_rows},
-                                     {"mean_row", "100 nonzeros", amounts::mean_row}},
+                                     {"mean_row", "100 nonzeros", amounts::mean_row},
+                                     {"cut_row", "1000 nonzeros", cut_row}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = csr_row_split::factors(),
                               .standing = standing_of,
                               .on_device = true,
-                              .any_rows_from = kAnyRowsFrom});
+                              .any_rows_from = kAnyRowsFrom,
+                              .times_by_sizes = kTimesBySizes});
 
 }  // namespace
 }  // namespace spmmbench::csr_row_split

@@ -27,6 +27,8 @@ struct MatrixView {
   int window_rows;
   const std::int32_t *window_ptr, *col_idx, *row_ids;  // on the device, as in Arguments
   std::int32_t places;
+  // As window_ptr, where the host has waited for it: while `window_ptr` is still being written.
+  const std::int32_t* first_tile = nullptr;
   MeanLimits limits;    // of the kernel
   bool cached = false;  // as in Arguments
   float scale = 1;      // of A
@@ -50,7 +52,9 @@ class Bound {
         launch_(choose_launch(options, variant_, n_, TileCounts{a.sizes, a.limits},
                               cta_row_bytes(a.tiles() * kTileColumns, operand), device.info())) {
     if (a.window_ptr_host->empty()) {
-      on_device_ = cut_windows(a.window_ptr, a.windows(), launch_.cut, device);
+      const bool is_early = a.first_tile != nullptr;
+      on_device_ = cut_windows(is_early ? a.first_tile : a.window_ptr, a.sizes, launch_.cut,
+                               is_early, device);
     } else {
       work_ = spmmbench::cut_windows(*a.window_ptr_host, launch_.cut);
       on_device_.size = size_of(work_);
@@ -143,7 +147,8 @@ class Bound {
   const TileWork& work(Device& device) {
     if (work_.spans.empty() && work_size().spans > 0) {
       work_.spans.resize(work_size().spans);
-      device.download(work_.spans.data(), on_device_.spans.data(), on_device_.spans.bytes());
+      device.download(work_.spans.data(), on_device_.spans.data(),
+                      work_.spans.size() * sizeof(TileSpan));
     }
     return work_;
   }

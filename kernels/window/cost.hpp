@@ -11,6 +11,8 @@
 #include <optional>
 
 #include "format/wcsr_estimate.hpp"
+#include "format/wcsr_heights.hpp"
+#include "spmmbench/host_device.hpp"
 
 namespace spmmbench::window {
 
@@ -35,7 +37,7 @@ struct FormatCost {
   double bytes_per_nonzero;                // of A
   GatherCost wide, narrow, vector;         // narrow: rows of B of kShortestRow bytes or less
 
-  const GatherCost& gathers(std::int64_t n, int value_bytes) const {
+  SPMMBENCH_HOST_DEVICE const GatherCost& gathers(std::int64_t n, int value_bytes) const {
     return n == 1 ? vector : n * value_bytes <= kShortestRow ? narrow : wide;
   }
 };
@@ -55,8 +57,9 @@ inline FormatCost dense_box_cost(int value_bytes) {
 // Bytes through the L2 cache per nonzero: the gathered rows of B, `row_bytes` of each, and A once
 // per feature tile. A padding column fetches nothing, but takes about half the time of a column
 // that does.
-inline double gather_bytes(const WcsrEstimate& estimate, std::size_t height_index, double row_bytes,
-                           const FormatCost& format) {
+SPMMBENCH_HOST_DEVICE inline double gather_bytes(const WcsrEstimate& estimate,
+                                                 std::size_t height_index, double row_bytes,
+                                                 const FormatCost& format) {
   const double feature_tiles = std::max(1.0, row_bytes / 256);
   const double gathered = estimate.gathered_share[height_index];
   const double stored = estimate.stored_share[height_index];
@@ -74,15 +77,16 @@ struct Height {
 // few pieces. Where there are too few to keep all multiprocessors busy, the cost is multiplied by
 // the square root of the pieces that would do so over those that there are.
 // `only`: the index of the one height that may be chosen.
-inline Height best_height(const WcsrEstimate& estimate, double rows, std::int64_t n,
-                          int value_bytes, const FormatCost& format, double sms,
-                          std::optional<int> only = {}) {
+SPMMBENCH_HOST_DEVICE inline Height best_height(const WcsrEstimate& estimate, double rows,
+                                                std::int64_t n, int value_bytes,
+                                                const FormatCost& format, double sms,
+                                                std::optional<int> only = {}) {
   const GatherCost& gathers = format.gathers(n, value_bytes);
   const double lines = std::ceil(static_cast<double>(n * value_bytes) / gathers.line_bytes);
   Height best;
-  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+  for (std::size_t h = 0; h < kWcsrHeightCount; ++h) {
     if (only && static_cast<int>(h) != *only) continue;
-    const double pieces = std::max(1.0, rows / kWcsrHeights[h]) * lines;
+    const double pieces = std::max(1.0, rows / wcsr_height(h)) * lines;
     const double cost = gather_bytes(estimate, h, lines * gathers.line_bytes, format) *
                         gathers.penalty[h] *
                         std::sqrt(std::max(1.0, gathers.busy_pieces * sms / pieces));
@@ -102,7 +106,7 @@ inline bool worth_order(const WcsrEstimate& natural, double rows, double cols, d
   const auto columns = static_cast<double>(n);
   const double row_bytes = columns * value_bytes;
   double gathers = std::numeric_limits<double>::infinity();
-  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h)
+  for (std::size_t h = 0; h < kWcsrHeightCount; ++h)
     gathers = std::min(gathers, gather_bytes(natural, h, row_bytes, format) *
                                     format.gathers(n, value_bytes).penalty[h]);
   const double memory_bytes = nnz * (4 + value_bytes) + cols * row_bytes + rows * columns * 4;

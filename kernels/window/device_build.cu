@@ -3,14 +3,16 @@
 //
 // For a small matrix a wait takes as long as a kernel. So there is one, for the size of the format:
 // the kernel that sums the tiles up tells the host. There is none where a survey has counted all
-// windows, and the first pass is left out.
+// windows, and the first pass is left out. A started build is enqueued behind a survey: the device
+// chooses the height, and the memory is as much as may be needed.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cub/block/block_scan.cuh>
+#include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -21,13 +23,15 @@
 #include "gpu/told_to_host.hpp"
 #include "spmmbench/error.hpp"
 #include "window/device_build.hpp"
-#include "window/device_passes.cuh"
+#include "window/launch_passes.cuh"
+#include "window/sum_tiles.cuh"
 
 namespace spmmbench {
 namespace {
 
-using wcsr::Boxes, wcsr::Counting, wcsr::Csr, wcsr::Listed, wcsr::LongWindows, wcsr::Part,
-    wcsr::Places, wcsr::Placing, wcsr::Positions, wcsr::Scan;
+using wcsr::Boxes, wcsr::Counting, wcsr::Csr, wcsr::divide, wcsr::Division, wcsr::launch_parts,
+    wcsr::launch_pass, wcsr::Listed, wcsr::LongWindows, wcsr::Part, wcsr::Places, wcsr::Placing,
+    wcsr::Skipped, wcsr::Positions, wcsr::ToldSizes;
 
 template <class Bits>
 __global__ void put_values(const Bits* entries, const std::uint32_t* positions, Bits* values,
@@ -36,139 +40,27 @@ __global__ void put_values(const Bits* entries, const std::uint32_t* positions, 
   if (i < count) values[positions[i]] = mark_entry(entries[i]);
 }
 
-constexpr int kSumThreads = 1024;
-
-// Over all windows.
-struct Sums {
-  std::int64_t gathered;        // distinct columns
-  std::int32_t tiles, longest;  // in all, and of the longest window
-  unsigned long_windows;        // parts that are listed
-};
-
-// What the host is told: the window pointers where they are few.
-struct ToldSizes {
-  Sums sums;
-  alignas(16) std::int32_t window_ptr[DeviceWcsr::kMostOnHost / 4 * 4 + 4];
-};
-
-// From the distinct columns of each window, in place: the first tile of each, and the end, repeated
-// until an int4 is full. One CTA; `window_ptr` has room for these. 31 bits hold the tiles of 2^31 -
-// 1 nonzeros: at most one in 16 and one per window. Sets the number of long windows back to zero.
-__global__ void __launch_bounds__(kSumThreads)
-    sum_tiles(std::int32_t* window_ptr, std::int64_t windows, int tile_columns,
-              unsigned* long_windows, ToldSizes* told) {
-  __shared__ typename Scan<kSumThreads>::TempStorage scan;
-  __shared__ unsigned columns_of_all, longest_of_all;
-  if (threadIdx.x == 0) columns_of_all = longest_of_all = 0;
-  std::int32_t before = 0;
-  unsigned columns = 0, longest = 0;
-  for (std::int64_t from = 0; from <= windows; from += 4 * kSumThreads) {
-    const std::int64_t own = from + 4 * threadIdx.x;
-    auto* const at = reinterpret_cast<int4*>(window_ptr + own);
-    const auto count = [&](int i) { return own + i < windows ? window_ptr[own + i] : 0; };
-    const int4 distinct =
-        own + 4 <= windows ? *at : make_int4(count(0), count(1), count(2), count(3));
-    const int counted[4] = {distinct.x, distinct.y, distinct.z, distinct.w};
-    int tiles[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      columns += counted[i];
-      longest = max(longest, static_cast<unsigned>(counted[i]));
-      tiles[i] = own + i < windows ? max(1, (counted[i] + tile_columns - 1) / tile_columns) : 0;
-    }
-    std::int32_t all = 0;
-    Scan<kSumThreads>(scan).ExclusiveSum(tiles, tiles, all);
-    if (own <= windows) {
-      *at = make_int4(before + tiles[0], before + tiles[1], before + tiles[2], before + tiles[3]);
-      if (windows <= DeviceWcsr::kMostOnHost)
-        *reinterpret_cast<int4*>(told->window_ptr + own) = *at;
-    }
-    before += all;
-    __syncthreads();  // the scan's memory is used again
-  }
-  columns = __reduce_add_sync(wcsr::kAllLanes, columns);
-  longest = __reduce_max_sync(wcsr::kAllLanes, longest);
-  if (threadIdx.x % wcsr::kLanes == 0) {
-    atomicAdd(&columns_of_all, columns);
-    atomicMax(&longest_of_all, longest);
-  }
-  __syncthreads();
+// For all windows, those that are listed included. One CTA. Sets `long_windows` back to zero.
+__global__ void __launch_bounds__(wcsr::kSumThreads)
+    sum_windows(std::int32_t* window_ptr, std::int64_t windows, int tile_columns,
+                unsigned* long_windows, ToldSizes* told) {
+  follow_previous();
+  wcsr::Sums sums = wcsr::sum_tiles(window_ptr, windows, tile_columns, told);
   if (threadIdx.x != 0) return;
-  // A window without columns has a tile, too.
-  const std::int64_t of_longest =
-      windows > 0
-          ? max(std::int64_t{1}, (std::int64_t{longest_of_all} + tile_columns - 1) / tile_columns)
-          : 0;
-  told->sums = {columns_of_all, before, static_cast<std::int32_t>(of_longest), *long_windows};
+  sums.long_windows = *long_windows;
+  told->sums = sums;
   *long_windows = 0;
+}
+
+__global__ void __launch_bounds__(wcsr::kSumThreads)
+    sum_chosen(const __grid_constant__ wcsr::Chosen chosen) {
+  follow_previous();
+  chosen.take_counts();
 }
 
 template <class T>
 std::size_t bytes_of(const std::vector<T>& array) {
   return array.size() * sizeof(T);
-}
-
-constexpr int kLargeThreads = 1024;
-
-template <int kThreads>
-std::size_t shared_bytes(const DeviceCsr& matrix) {
-  const std::int64_t columns = std::min<std::int64_t>(matrix.cols, wcsr::kSlab<kThreads>);
-  return (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup;
-}
-
-// Which threads have the windows, and from how many entries on a window is left to a list, which a
-// kernel of large CTAs has.
-struct Division {
-  enum class By { warps, small_ctas, large_ctas } by = By::large_ctas;
-  int limit = LongWindows::kNone;
-  std::int64_t most_listed = 0;  // parts of such windows
-};
-
-// Large CTAs where each has much to do; warps where windows have few entries and are many.
-Division divide(const DeviceCsr& matrix, std::int64_t windows, const Device& device) {
-  constexpr std::int64_t kFewEntries = 192, kManyEntries = 4096;  // in the mean
-  constexpr std::int64_t kManyWindowsPerSm = 12;
-  constexpr int kLimitOfWarps = 1024, kLimitOfSmallCtas = 8192;
-  if (matrix.nnz > kManyEntries * windows) return {};
-  const bool by_warps =
-      matrix.nnz <= kFewEntries * windows && windows >= kManyWindowsPerSm * device.info().sm_count;
-  const int limit = by_warps ? kLimitOfWarps : kLimitOfSmallCtas;
-  const std::int64_t longs = matrix.nnz / limit;
-  return {by_warps ? Division::By::warps : Division::By::small_ctas,
-          longs > 0 ? limit : LongWindows::kNone,
-          longs > 0 ? longs + matrix.nnz / Part::kEntries : 0};
-}
-
-template <class Pass>
-void launch_pass(const DeviceCsr& matrix, std::int64_t windows, Division::By by, const Pass& pass,
-                 cudaStream_t stream) {
-  if (windows == 0) return;
-  const auto ctas = static_cast<unsigned>(windows);
-  const auto by_warp = [&]<class Key>(Key) {
-    constexpr int kThreads = wcsr::kWarpsOfCta * wcsr::kLanes;
-    wcsr::pass_by_warp<Key><<<(ctas + wcsr::kWarpsOfCta - 1) / wcsr::kWarpsOfCta, kThreads,
-                              shared_bytes<kThreads>(matrix), stream>>>(pass, windows);
-  };
-  const auto by_cta = [&]<int kThreads>(std::integral_constant<int, kThreads>) {
-    wcsr::pass_by_cta<kThreads><<<ctas, kThreads, shared_bytes<kThreads>(matrix), stream>>>(pass);
-  };
-  constexpr std::int64_t kShortKeys = std::int64_t{1} << (32 - wcsr::ShortWindow::kNumberBits);
-  if (by == Division::By::large_ctas) by_cta(std::integral_constant<int, kLargeThreads>{});
-  else if (by == Division::By::small_ctas) by_cta(std::integral_constant<int, 256>{});
-  else if (matrix.cols <= kShortKeys) by_warp(std::uint32_t{});
-  else by_warp(std::uint64_t{});
-  SPMMBENCH_CUDA_LAUNCHED();
-}
-
-template <class Pass>
-void launch_parts(const DeviceCsr& matrix, const Pass& pass, const Listed& longs,
-                  const Device& device, cudaStream_t stream) {
-  constexpr std::int64_t kCtasOfSm = 2;  // of that many threads
-  const auto ctas =
-      static_cast<unsigned>(std::min<std::int64_t>(longs.most, kCtasOfSm * device.info().sm_count));
-  wcsr::pass_of_parts<kLargeThreads>
-      <<<ctas, kLargeThreads, shared_bytes<kLargeThreads>(matrix), stream>>>(pass, longs);
-  SPMMBENCH_CUDA_LAUNCHED();
 }
 
 DeviceWcsr unbuilt(const WcsrShape& shape, std::int64_t places) {
@@ -192,19 +84,18 @@ void with_value_bits(const WcsrShape& shape, const Function& function) {
   });
 }
 
-// The format's memory, for the windows and tiles of `out`. Returns the bytes of the values and
-// the window pointers, which come first.
-std::size_t allocate_arrays(const WcsrShape& shape, Device& device, DeviceWcsr& out) {
-  const auto slots = static_cast<std::size_t>(out.tiles() * shape.tile_columns);
+// The format's memory for so many windows and tiles.
+void allocate_arrays(const WcsrShape& shape, std::int64_t windows, std::int64_t tiles,
+                     Device& device, DeviceWcsr& out) {
+  const auto slots = static_cast<std::size_t>(tiles * shape.tile_columns);
   MemoryLayout layout;
   const std::size_t values = layout.add(slots * shape.window_rows * bytes_of(shape.value_type));
-  const std::size_t window_ptr = layout.add((out.windows() + 1) * sizeof(std::int32_t));
+  const std::size_t window_ptr = layout.add((windows + 1) * sizeof(std::int32_t));
   const std::size_t col_idx = layout.add(slots * sizeof(std::int32_t));
   out.memory = device.allocate(layout.bytes());
   out.values = array_at<void>(out.memory, values);
   out.window_ptr = array_at<std::int32_t>(out.memory, window_ptr);
   out.col_idx = array_at<std::int32_t>(out.memory, col_idx);
-  return col_idx;
 }
 
 }  // namespace
@@ -216,7 +107,7 @@ std::int64_t keep_sizes(const ToldToHost& there, DeviceWcsr& out) {
   const std::int64_t windows = out.windows();
   const bool with_pointers = windows <= DeviceWcsr::kMostOnHost;
   const auto& told = there.read<ToldSizes>(
-      sizeof(Sums) + (with_pointers ? (windows + 1) * sizeof(std::int32_t) : 0));
+      offsetof(ToldSizes, window_ptr) + (with_pointers ? (windows + 1) * sizeof(std::int32_t) : 0));
   if (with_pointers) out.window_ptr_host.assign(told.window_ptr, told.window_ptr + windows + 1);
   out.gathered = told.sums.gathered;
   out.sizes = {windows, told.sums.tiles, told.sums.longest};
@@ -228,52 +119,70 @@ struct CountsLayout {
   CountsLayout(MemoryLayout& layout, std::int64_t windows, const Division& division)
       : counts(layout.add(bytes_of_counts(windows))),
         longs(layout.add(division.most_listed * sizeof(Part))),
-        distinct(layout.add(division.most_listed * sizeof(std::int32_t))) {}
-  std::size_t counts, longs, distinct;
+        distinct(layout.add(division.most_listed * sizeof(std::int32_t))),
+        skipped(layout.add((division.lists_skipped ? windows : 0) * sizeof(std::int32_t))),
+        counters(layout.add(2 * sizeof(unsigned))) {}
+  std::size_t counts, longs, distinct, skipped;
+  std::size_t counters;  // of parts of long windows, and of windows that are skipped
 };
-
-// As many as were counted, and no more than may be.
-Listed listed(const Buffer& input, const CountsLayout& layout, const Division& division,
-              const ToldToHost& told) {
-  return {array_at<Part>(input, layout.longs), division.most_listed, told.arrivals(),
-          array_at<std::int32_t>(input, layout.distinct)};
-}
 
 // What the second pass reads.
 struct Counted {
   const std::int32_t* first_tile = nullptr;  // of every window, and the end
   Listed longs{};                            // none but where there is a limit
   int limit = LongWindows::kNone;
+  Skipped skipped{};
 };
 
-// Enqueues the counts, and the sums that say how large the format is.
-void start_counts(const DeviceCsr& csr, const Csr& a, const Division& division,
-                  const CountsLayout& layout, const ToldToHost& told, Device& device,
-                  DeviceWcsr& out) {
-  const auto stream = static_cast<cudaStream_t>(device.stream().handle);
-  auto* const counts = array_at<std::int32_t>(out.input, layout.counts);
-  Counting pass{
-      a, counts, {division.limit, array_at<Part>(out.input, layout.longs), told.arrivals()}};
-  launch_pass(csr, out.windows(), division.by, pass, stream);
-  if (division.most_listed > 0)
-    launch_parts(csr, pass, listed(out.input, layout, division, told), device, stream);
-  sum_tiles<<<1, kSumThreads, 0, stream>>>(counts, out.windows(), out.shape.tile_columns,
-                                           told.arrivals(), told.as<ToldSizes>());
-  SPMMBENCH_CUDA_LAUNCHED();
-}
+// The first pass: where it counts, and the kernels of it.
+struct Counts {
+  Counts(const DeviceCsr& matrix, const Csr& csr, const Division& divided,
+         const CountsLayout& layout, unsigned* listed, Device& on, DeviceWcsr& to)
+      : a(matrix),
+        division(divided),
+        pass{csr,
+             array_at<std::int32_t>(to.input, layout.counts),
+             {division.limit, array_at<Part>(to.input, layout.longs), listed},
+             {}},
+        columns(array_at<std::int32_t>(to.input, layout.distinct)),
+        device(on),
+        out(to) {
+    if (division.lists_skipped)
+      pass.skipped = {array_at<std::int32_t>(to.input, layout.skipped),
+                      array_at<unsigned>(to.input, layout.counters) + 1};
+  }
 
-// Waits for them.
-Counted take_counts(const Division& division, const CountsLayout& layout, const ToldToHost& told,
-                    Device& device, DeviceWcsr& out) {
-  device.synchronize();
-  Counted counted{array_at<std::int32_t>(out.input, layout.counts),
-                  listed(out.input, layout, division, told), division.limit};
-  counted.longs.most = keep_sizes(told, out);
-  counted.longs.count = nullptr;
-  return counted;
-}
+  // As many as were counted, and no more than may be.
+  Listed listed() const {
+    return {pass.longs.list, division.most_listed, pass.longs.count, columns};
+  }
+  void count_windows(const std::int32_t* chosen_rows = nullptr) const {
+    launch_pass(a, out.windows(), division.by, pass, chosen_rows, device);
+  }
+  // Of long ones, and the sums that say how large the format is.
+  void count_rest(const ToldToHost& told) const {
+    if (division.most_listed > 0) launch_parts(a, pass, listed(), device);
+    launch_next(sum_windows, 1, wcsr::kSumThreads, 0, device.stream(), pass.counts, out.windows(),
+                out.shape.tile_columns, pass.longs.count, told.as<ToldSizes>());
+  }
+  // Once they are known on the host.
+  Counted take(const ToldToHost& told) const {
+    Counted counted{pass.counts, listed(), division.limit, pass.skipped};
+    out.first_tile = pass.counts;
+    counted.longs.most = keep_sizes(told, out);
+    counted.longs.count = nullptr;
+    return counted;
+  }
 
-// The same from counts that are known.
+  DeviceCsr a;
+  Division division;
+  Counting pass;
+  std::int32_t* columns;
+  Device& device;
+  DeviceWcsr& out;
+};
+
+// From counts that are known.
 Counted take_counts(std::span<const std::int32_t> distinct, Device& device, DeviceWcsr& out) {
   out.told = std::make_unique<ToldToHost>(device);
   auto* const first_tile = out.told->as<ToldSizes>()->window_ptr;
@@ -289,21 +198,24 @@ Counted take_counts(std::span<const std::int32_t> distinct, Device& device, Devi
   return {.first_tile = first_tile};
 }
 
+// The second pass, for all but long windows.
+template <class Bits>
+Placing<Boxes<Bits>> placing(const DeviceCsr& csr, const Csr& a, const Counted& counted,
+                             const DeviceWcsr& out) {
+  return {a,
+          {counted.first_tile, out.window_ptr, out.col_idx, out.windows(), out.shape.tile_columns},
+          {static_cast<const Bits*>(csr.values), static_cast<Bits*>(out.values)},
+          counted.limit,
+          counted.skipped};
+}
+
 void place(const DeviceCsr& csr, const Csr& a, const Division& division, const Counted& counted,
            Device& device, DeviceWcsr& out) {
-  const auto stream = static_cast<cudaStream_t>(device.stream().handle);
-  const std::size_t value_bytes = allocate_arrays(out.shape, device, out);
-  const bool has_longs = counted.longs.most > 0;  // whose parts share tiles
-  if (has_longs) device.fill_bytes(out.memory.data(), 0, value_bytes);
+  allocate_arrays(out.shape, out.windows(), out.tiles(), device, out);
   with_value_bits(out.shape, [&](auto bits) {
-    using Bits = decltype(bits);
-    Placing<Boxes<Bits>> pass{
-        a,
-        {counted.first_tile, out.window_ptr, out.col_idx, out.windows(), out.shape.tile_columns},
-        {static_cast<const Bits*>(csr.values), static_cast<Bits*>(out.values), has_longs},
-        counted.limit};
-    launch_pass(csr, out.windows(), division.by, pass, stream);
-    if (has_longs) launch_parts(csr, pass, counted.longs, device, stream);
+    const auto pass = placing<decltype(bits)>(csr, a, counted, out);
+    launch_pass(csr, out.windows(), division.by, pass, nullptr, device);
+    if (counted.longs.most > 0) launch_parts(csr, pass, counted.longs, device);
   });
 }
 
@@ -312,7 +224,142 @@ void require_countable(std::int64_t nnz) {
     throw Error(fmt::format("WCSR on the device: {} nonzeros, at most 2^31 - 1", nnz));
 }
 
+void build(const DeviceCsr& csr, const Csr& a, const Division& division, const CountsLayout& layout,
+           Device& device, DeviceWcsr& out) {
+  const ToldToHost told(device);
+  const Counts counts(csr, a, division, layout, told.arrivals(), device, out);
+  if (counts.pass.skipped.list != nullptr)
+    device.fill_bytes(counts.pass.skipped.count, 0, sizeof(unsigned));
+  counts.count_windows();
+  counts.count_rest(told);
+  device.synchronize();
+  place(csr, a, division, counts.take(told), device, out);
+}
+
+// Memory that a format may have more than it needs, so that the device can build it before the host
+// knows how much it needs.
+constexpr std::int64_t kMostRoom = std::int64_t{64} << 20;
+// Of windows of 8 rows. Taller ones are chosen only where they hold less.
+std::int64_t most_tiles(const DeviceCsr& csr, const WcsrShape& shape, std::int64_t windows) {
+  const std::int64_t tiles = csr.nnz / shape.tile_columns + windows;
+  const auto value_bytes = static_cast<std::int64_t>(bytes_of(shape.value_type));
+  const std::int64_t of_tile = shape.tile_columns * (shape.window_rows * value_bytes + 4);
+  return tiles * of_tile <= kMostRoom ? tiles : 0;
+}
+
 }  // namespace
+
+struct StartedWcsr::Started {
+  // Entries of a window that four warps take together. A list of longer ones would end the start.
+  static constexpr int kMostOfWarps = 4096;
+
+  Started(const DeviceCsr& matrix, const WcsrShape& shape, const window::ChoiceRule& by, Device& on)
+      : csr(matrix),
+        rule(by),
+        device(on),
+        out(unbuilt(shape, csr.rows)),
+        a{csr.row_ptr, csr.col_idx, nullptr, csr.rows, shape.window_rows},
+        division(divide(csr, out.windows(), device, kMostOfWarps)),
+        layout(memory, out.windows(), division),
+        found_at(memory.add(sizeof(window::SurveyCounts))),
+        rows_at(memory.add(sizeof(std::int32_t))),
+        told(std::make_unique<ToldToHost>(device)),
+        room(most_tiles(csr, shape, out.windows())) {
+    out.input = device.allocate(memory.bytes());
+  }
+
+  // While the survey runs.
+  void take_room() {
+    if (room == 0) return;
+    try {
+      allocate_arrays(out.shape, out.windows(), room, device, out);
+    } catch (const OutOfMemory&) {
+      room = 0;  // what is needed may be there
+    }
+  }
+  Counts counts() {
+    return {csr, a, division, layout, array_at<unsigned>(out.input, layout.counters), device, out};
+  }
+
+  DeviceCsr csr;
+  window::ChoiceRule rule;
+  Device& device;
+  DeviceWcsr out;
+  Csr a;
+  Division division;
+  MemoryLayout memory;
+  CountsLayout layout;
+  std::size_t found_at, rows_at;
+  std::unique_ptr<ToldToHost> told;
+  std::int64_t room;
+  bool is_followed = false;
+};
+
+StartedWcsr::StartedWcsr(const DeviceCsr& csr, ElementType value_type,
+                         const window::ChoiceRule& rule, Device& device) {
+  require_countable(csr.nnz);
+  WcsrShape shape;
+  shape.window_rows = kWcsrHeights[0];
+  shape.value_type = value_type;
+  started_ = std::make_unique<Started>(csr, shape, rule, device);
+}
+
+// Until the signal kernels write to memory that others may get after this.
+StartedWcsr::~StartedWcsr() {
+  if (!started_->is_followed) return;
+  try {
+    wait_for({&started_->told->as<ToldSizes>()->signal}, started_->device);
+  } catch (const DeviceError&) {  // the next call to the device says so too
+  }
+}
+
+window::SurveyCounts* StartedWcsr::counts() {
+  return array_at<window::SurveyCounts>(started_->out.input, started_->found_at);
+}
+
+void StartedWcsr::follow(const window::SurveyGrid& grid, window::SurveyCounts* told) {
+  Started& s = *started_;
+  s.take_room();
+  s.is_followed = true;
+  if (!grid.at_nonzeros) s.division = s.division.without_lists();
+  const Counts counts = s.counts();
+  auto* const rows = array_at<std::int32_t>(s.out.input, s.rows_at);
+  auto* const sizes = s.told->as<ToldSizes>();
+  (void)make_signal(&sizes->signal);
+  const wcsr::Chosen chosen{rows,       counts.pass.longs.count,  counts.pass.counts,
+                            s.a.places, s.out.shape.tile_columns, s.room,
+                            sizes};
+  window::choose_on_device(StartedWcsr::counts(), grid, s.rule, told, chosen, s.device);
+  if (grid.at_nonzeros) {
+    counts.count_windows(rows);
+    launch_next(sum_chosen, 1, wcsr::kSumThreads, 0, s.device.stream(), chosen);
+  }
+  if (s.room == 0) return;
+  with_value_bits(s.out.shape, [&](auto bits) {
+    const Counted counted{.first_tile = counts.pass.counts, .skipped = counts.pass.skipped};
+    const auto pass = placing<decltype(bits)>(s.csr, s.a, counted, s.out);
+    launch_pass(s.csr, s.out.windows(), s.division.by, pass, rows, s.device);
+  });
+}
+
+std::optional<DeviceWcsr> StartedWcsr::finish(int window_rows, StageTimer& stages) {
+  Started& s = *started_;
+  if (!s.is_followed) return std::nullopt;
+  const auto timed = stages.scope("build");
+  wait_for({&s.told->as<ToldSizes>()->signal}, s.device);
+  const auto& told = s.told->read<ToldSizes>(offsetof(ToldSizes, window_ptr));
+  if (told.rows != window_rows) return std::nullopt;
+  s.out.shape.window_rows = s.a.window_rows = window_rows;
+  const Counts counts = s.counts();
+  if (told.sums.long_windows > 0) {
+    counts.count_rest(*s.told);
+    s.device.synchronize();
+  }
+  const bool is_placed = told.is_placed;
+  const Counted counted = counts.take(*s.told);
+  if (!is_placed) place(s.csr, s.a, s.division, counted, s.device, s.out);
+  return std::move(s.out);
+}
 
 DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
                       const Permutation& row_order, Device& device, StageTimer& stages) {
@@ -335,55 +382,22 @@ DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
   const Csr view{csr.row_ptr, csr.col_idx,
                  row_order.empty() ? nullptr : array_at<std::int32_t>(out.input, row_of), places,
                  shape.window_rows};
-  const ToldToHost told(device);
-  start_counts(csr, view, division, counts, told, device, out);
-  place(csr, view, division, take_counts(division, counts, told, device, out), device, out);
+  build(csr, view, division, counts, device, out);
   return out;
-}
-
-struct StartedWcsr::Counts {
-  Counts(const DeviceCsr& matrix, const WcsrShape& shape, const std::int32_t* row_of,
-         std::int64_t places, Device& device)
-      : csr(matrix),
-        out(unbuilt(shape, places)),
-        a{csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows},
-        division(divide(csr, out.windows(), device)),
-        layout(memory, out.windows(), division),
-        told(device) {
-    out.input = device.allocate(memory.bytes());
-    start_counts(csr, a, division, layout, told, device, out);
-  }
-
-  DeviceCsr csr;
-  DeviceWcsr out;
-  Csr a;
-  Division division;
-  MemoryLayout memory;
-  CountsLayout layout;
-  ToldToHost told;
-};
-
-StartedWcsr::StartedWcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
-                         std::int64_t places, Device& device) {
-  require_countable(csr.nnz);
-  counts_ = std::make_unique<Counts>(csr, shape, row_of, places, device);
-}
-StartedWcsr::~StartedWcsr() = default;
-StartedWcsr::StartedWcsr(StartedWcsr&&) noexcept = default;
-
-DeviceWcsr StartedWcsr::finish(Device& device, StageTimer& stages) && {
-  const auto timed = stages.scope("build");
-  Counts& c = *counts_;
-  const Counted counted = take_counts(c.division, c.layout, c.told, device, c.out);
-  place(c.csr, c.a, c.division, counted, device, c.out);
-  return std::move(c.out);
 }
 
 DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
                       std::int64_t places, Device& device, StageTimer& stages) {
+  require_countable(csr.nnz);
   const auto timed = stages.scope("build");
-  StageTimer inside;
-  return StartedWcsr(csr, shape, row_of, places, device).finish(device, inside);
+  DeviceWcsr out = unbuilt(shape, places);
+  const Division division = divide(csr, out.windows(), device);
+  MemoryLayout layout;
+  const CountsLayout counts(layout, out.windows(), division);
+  out.input = device.allocate(layout.bytes());
+  build(csr, {csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows}, division, counts,
+        device, out);
+  return out;
 }
 
 DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
@@ -393,8 +407,12 @@ DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::i
   const auto timed = stages.scope("build");
   DeviceWcsr out = unbuilt(shape, places);
   const Counted counted = take_counts(distinct, device, out);
-  place(csr, {csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows},
-        divide(csr, out.windows(), device), counted, device, out);
+  Division division = divide(csr, out.windows(), device);
+  constexpr std::int64_t kLong = 2048;  // columns of a window for which others would wait
+  if (out.sizes.longest * std::int64_t{shape.tile_columns} >= kLong)
+    division.by = Division::By::large_ctas;
+  place(csr, {csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows}, division, counted,
+        device, out);
   return out;
 }
 
@@ -409,8 +427,7 @@ Buffer wcsr_positions(const DeviceCsr& csr, const DeviceWcsr& wcsr, const std::i
       {wcsr.window_ptr, wcsr.window_ptr, wcsr.col_idx, wcsr.windows(), wcsr.shape.tile_columns},
       {positions.as<std::uint32_t>()},
       LongWindows::kNone};
-  launch_pass(csr, wcsr.windows(), divide(csr, wcsr.windows(), device).by, pass,
-              static_cast<cudaStream_t>(device.stream().handle));
+  launch_pass(csr, wcsr.windows(), divide(csr, wcsr.windows(), device).by, pass, nullptr, device);
   device.synchronize();
   return positions;
 }
@@ -444,7 +461,7 @@ DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
                  std::count(host.col_idx.begin(), host.col_idx.end(), Wcsr::kPadding);
   out.window_ptr_host = std::move(host.window_ptr);
   out.sizes = sizes_of(out.window_ptr_host);
-  allocate_arrays(shape, device, out);
+  allocate_arrays(shape, out.windows(), out.tiles(), device, out);
   device.upload(out.window_ptr, out.window_ptr_host.data(), bytes_of(out.window_ptr_host));
   device.upload(out.col_idx, host.col_idx.data(), bytes_of(host.col_idx));
   device.upload(out.values, host.values16.data(), bytes_of(host.values16));

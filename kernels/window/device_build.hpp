@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "gpu/told_to_host.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/kernel.hpp"
+#include "window/device_choice.hpp"
 
 namespace spmmbench {
 
@@ -24,15 +26,18 @@ struct DeviceWcsr {
   std::unique_ptr<ResidentCsr> csr;
   std::unique_ptr<ToldToHost> told;
   Buffer input;
+  const std::int32_t* first_tile = nullptr;  // as window_ptr, and there before it; in `input`
   bool is_under_way() const { return told != nullptr || input.data() != nullptr; }
   void free_input() {
     csr.reset();
     told.reset();
     input = {};
+    first_tile = nullptr;
   }
-  // Empty where they are more than kMostOnHost: their work is then cut on the device.
+  // Empty where they are more than kMostOnHost: their work is then cut on the device, which takes
+  // as long as cutting that many on the host.
   std::vector<std::int32_t> window_ptr_host;
-  static constexpr std::int64_t kMostOnHost = 16'000;  // 64 KB
+  static constexpr std::int64_t kMostOnHost = 2048;
   WindowSizes sizes;
   std::int64_t gathered = 0;  // distinct columns, summed over the windows
   WcsrShape shape;
@@ -58,21 +63,23 @@ DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::i
                       std::span<const std::int32_t> distinct, std::int64_t places, Device& device,
                       StageTimer& stages);
 
-// A build that may turn out not to be needed: what it counts is enqueued, and not waited for. All
-// that is given outlives it.
-class StartedWcsr {
+// A build in natural order that goes on from a survey before the host knows what it has counted:
+// the device chooses the height. It may turn out to be another than the host's, or not to be
+// needed. The matrix and the device outlive it.
+class StartedWcsr final : public window::SurveyFollower {
  public:
-  StartedWcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
-              std::int64_t places, Device& device);
-  StartedWcsr(StartedWcsr&&) noexcept;
-  ~StartedWcsr();
+  StartedWcsr(const DeviceCsr& csr, ElementType value_type, const window::ChoiceRule& rule,
+              Device& device);
+  ~StartedWcsr() override;
 
-  // Stage: "build".
-  DeviceWcsr finish(Device& device, StageTimer& stages) &&;
+  window::SurveyCounts* counts() override;
+  void follow(const window::SurveyGrid& grid, window::SurveyCounts* told) override;
+  // Once: nothing where the device has not chosen windows of so many rows. Stage: "build".
+  std::optional<DeviceWcsr> finish(int window_rows, StageTimer& stages);
 
  private:
-  struct Counts;
-  std::unique_ptr<Counts> counts_;
+  struct Started;
+  std::unique_ptr<Started> started_;
 };
 
 // Where `wcsr`, built from `csr` with this row order, has the value of each entry: a uint32 for

@@ -10,13 +10,14 @@
 namespace spmmbench::window {
 
 struct DeviceWork {
-  Buffer spans, splits;
+  Buffer spans, splits;  // for at least as many as `size` says
   WorkSize size;
 };
 
-// `window_ptr` lies on the device. The size is known when this returns; the last of the work may
-// still be enqueued on the stream of the device. Throws DeviceError.
-DeviceWork cut_windows(const std::int32_t* window_ptr, std::int64_t windows, const TileCut& cut,
-                       Device& device);
+// `window_ptr` lies on the device, and `sizes` are its own. Waits for the work. Throws DeviceError.
+// `beside`: the host has waited for the window pointers, so that nothing enqueued before them uses
+// memory that has been freed. The work is then cut beside what is enqueued behind them.
+DeviceWork cut_windows(const std::int32_t* window_ptr, const WindowSizes& sizes, const TileCut& cut,
+                       bool beside, Device& device);
 
 }  // namespace spmmbench::window

@@ -11,6 +11,7 @@
 #include "format/wcsr.hpp"
 #include "window/device_short_window.cuh"
 #include "window/device_window.cuh"
+#include "window/launch_next.cuh"
 
 namespace spmmbench::wcsr {
 
@@ -42,10 +43,25 @@ struct LongWindows {
   }
 };
 
+// Windows that do not fit a warp, as the first pass finds them.
+struct Skipped {
+  std::int32_t* list = nullptr;  // null: there is no list
+  unsigned* count = nullptr;     // zero to begin with
+
+  __device__ void add(std::int64_t window) const {
+    if (list != nullptr) list[atomicAdd(count, 1U)] = static_cast<std::int32_t>(window);
+  }
+};
+
+// Passes that are enqueued before the height of windows is known take it when they start.
 struct Counting {
   Csr a;
+
+  __device__ void take_height(int rows) { a.window_rows = rows; }
   std::int32_t* counts;  // of each window
   LongWindows longs;
+  Skipped skipped;
+  static constexpr bool kReadsSkipped = false;
 
   template <int kThreads>
   __device__ void by_cta(std::int64_t index, unsigned char* shared) const {
@@ -59,7 +75,10 @@ struct Counting {
       }
     } else {
       const std::int32_t distinct = count_distinct<kThreads>(a, window, shared, scattered);
-      if (threadIdx.x == 0) counts[index] = distinct;
+      if (threadIdx.x == 0) {
+        counts[index] = distinct;
+        skipped.add(index);
+      }
     }
     __syncthreads();  // all of it may be used for another window
   }
@@ -100,17 +119,27 @@ template <class Bits>
 struct Boxes {
   const Bits* entries;  // values of the CSR matrix
   Bits* values;
-  bool are_zero;  // or become so, window by window
   __device__ void put(std::int64_t entry, std::int64_t at) const {
     values[at] = mark_entry(entries[entry]);
   }
   // Values of whole tiles, by `thread` of `threads`.
   __device__ void clear(std::int64_t from, std::int64_t to, int thread, int threads) const {
-    if (are_zero) return;
     constexpr std::int64_t kPerVector = sizeof(uint4) / sizeof(Bits);
     auto* const vectors = reinterpret_cast<uint4*>(values);
     for (std::int64_t i = from / kPerVector + thread; i < to / kPerVector; i += threads)
       vectors[i] = make_uint4(0, 0, 0, 0);
+  }
+  // Those of the columns [from, to) of the window whose first tile is `tile`.
+  __device__ void clear_columns(std::int64_t tile, int rows, int tile_columns, std::int32_t from,
+                                std::int32_t to, int thread, int threads) const {
+    const std::int32_t first = from / tile_columns;
+    const std::int32_t lines = ((to + tile_columns - 1) / tile_columns - first) * rows;
+    for (std::int32_t i = thread; i < lines; i += threads) {
+      const std::int32_t column = (first + i / rows) * tile_columns;
+      Bits* const line = values + ((tile + first) * rows + i) * tile_columns;
+      const int begin = max(from - column, 0), end = min(to - column, tile_columns);
+      for (int c = begin; c < end; ++c) line[c] = 0;
+    }
   }
 };
 
@@ -121,6 +150,8 @@ struct Positions {
     of[entry] = static_cast<std::uint32_t>(at);
   }
   __device__ void clear(std::int64_t, std::int64_t, int, int) const {}
+  __device__ void clear_columns(std::int64_t, int, int, std::int32_t, std::int32_t, int,
+                                int) const {}
 };
 
 struct Places {
@@ -137,6 +168,13 @@ struct Placing {
   Places out;
   Entries entries;
   int most;  // entries of a window; longer ones are left out
+  Skipped skipped{};
+  static constexpr bool kReadsSkipped = true;
+
+  __device__ void take_height(int rows) {
+    a.window_rows = rows;
+    out.windows = a.windows();
+  }
 
   // A window's part of the format.
   struct Target {
@@ -161,6 +199,12 @@ struct Placing {
       const std::int64_t of_tile = std::int64_t{in.a.window_rows} * in.out.tile_columns;
       in.entries.clear(tile * of_tile, end * of_tile, thread, threads);
     }
+    __device__ void clear_columns(std::int32_t own, int thread, int threads) const {
+      const int columns = in.out.tile_columns;
+      const auto all = static_cast<std::int32_t>((end - tile) * columns);
+      in.entries.clear_columns(tile, in.a.window_rows, columns, before,
+                               is_last ? all : before + own, thread, threads);
+    }
     __device__ void pad(std::int64_t distinct, int thread, int threads) const {
       if (!is_last) return;
       for (std::int64_t at = distinct + thread; at < (end - tile) * in.out.tile_columns;
@@ -183,7 +227,6 @@ struct Placing {
     place<kThreads>(window, shared, target);
   }
 
-  // The values are zero.
   template <int kThreads>
   __device__ void part_by_cta(const Part& part, const std::int32_t* columns,
                               unsigned char* shared) const {
@@ -194,6 +237,8 @@ struct Placing {
     Target target(*this, part.window, static_cast<int>(threadIdx.x));
     for (int i = 0; i < part.number; ++i) target.before += columns[i];
     target.is_last = part.number + 1 == parts;
+    // Parts share tiles, so each clears its own columns.
+    target.clear_columns(columns[part.number], static_cast<int>(threadIdx.x), kThreads);
     place<kThreads>(window, shared, target);
   }
 
@@ -237,6 +282,8 @@ struct Placing {
     __shared__ ScatteredColumns<kThreads> scattered;
     __shared__ typename Scan<kThreads>::TempStorage scan;
     if (window.is_scattered()) place_scattered<kThreads>(window, scattered, target);
+    else if (ColumnFlags<kThreads>::fit(window))
+      place_flagged<kThreads>(window, shared, scan, target);
     else place_marked<kThreads>(window, shared, scan, target);
     __syncthreads();  // all of it may be used for another window
   }
@@ -263,6 +310,24 @@ struct Placing {
   }
 
   template <int kThreads>
+  __device__ void place_flagged(const Window& window, unsigned char* shared,
+                                typename Scan<kThreads>::TempStorage& scan,
+                                const Target& target) const {
+    ColumnFlags<kThreads> flags(shared, window);
+    flags.clear();
+    for_each_entry<kThreads>(a, window,
+                             [&](std::int64_t, int, std::int32_t column) { flags.set(column); });
+    __syncthreads();
+    const std::int32_t rank =
+        flags.count(target.before, scan,
+                    [&](std::int32_t at, std::int32_t column) { target.col_idx[at] = column; });
+    for_each_entry<kThreads>(a, window, [&](std::int64_t entry, int row, std::int32_t column) {
+      target.put(entry, row, flags.rank(column));
+    });
+    target.pad(rank, static_cast<int>(threadIdx.x), kThreads);
+  }
+
+  template <int kThreads>
   __device__ void place_marked(const Window& window, unsigned char* shared,
                                typename Scan<kThreads>::TempStorage& scan,
                                const Target& target) const {
@@ -286,11 +351,25 @@ struct Placing {
   }
 };
 
+// The pass with the height that was chosen on the device: `chosen_rows`, or null where the host has
+// chosen. False where nothing was chosen.
+template <class Pass>
+__device__ bool take_chosen(const std::int32_t* chosen_rows, Pass& pass) {
+  if (chosen_rows == nullptr) return true;
+  const std::int32_t rows = *chosen_rows;
+  if (rows > 0) pass.take_height(rows);
+  return rows > 0;
+}
+
 // A CTA for each window.
 template <int kThreads, class Pass>
-__global__ void __launch_bounds__(kThreads) pass_by_cta(const __grid_constant__ Pass pass) {
+__global__ void __launch_bounds__(kThreads)
+    pass_by_cta(const __grid_constant__ Pass given, const std::int32_t* chosen_rows) {
   extern __shared__ __align__(16) unsigned char shared[];
-  pass.template by_cta<kThreads>(blockIdx.x, shared);
+  follow_previous();
+  Pass pass = given;
+  if (take_chosen(chosen_rows, pass) && blockIdx.x < pass.a.windows())
+    pass.template by_cta<kThreads>(blockIdx.x, shared);
 }
 
 // Parts of long windows: so many of `list`, or as many as `count` says.
@@ -305,6 +384,7 @@ template <int kThreads, class Pass>
 __global__ void __launch_bounds__(kThreads)
     pass_of_parts(const __grid_constant__ Pass pass, const Listed longs) {
   extern __shared__ __align__(16) unsigned char shared[];
+  follow_previous();
   const std::int64_t listed = longs.count == nullptr ? longs.most : *longs.count;
   for (std::int64_t i = blockIdx.x; i < listed; i += gridDim.x) {
     const Part part = longs.list[i];
@@ -314,21 +394,34 @@ __global__ void __launch_bounds__(kThreads)
 
 constexpr int kWarpsOfCta = 4;
 
-// A warp for each window.
+// A warp for each window. The first `ctas_of_skipped` CTAs have those that are listed as skipped;
+// without such, a CTA has those of its warps one after the other.
 template <class Key, class Pass>
 __global__ void __launch_bounds__(kWarpsOfCta* kLanes)
-    pass_by_warp(const __grid_constant__ Pass pass, std::int64_t windows) {
+    pass_by_warp(const __grid_constant__ Pass given, const std::int32_t* chosen_rows,
+                 unsigned ctas_of_skipped) {
+  constexpr int kThreads = kWarpsOfCta * kLanes;
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ std::uint8_t ranks[kWarpsOfCta][ShortWindow::kMostEntries];
   __shared__ bool done[kWarpsOfCta];
+  follow_previous();
+  Pass pass = given;
+  if (!take_chosen(chosen_rows, pass)) return;
+  if (blockIdx.x < ctas_of_skipped) {
+    const unsigned count = *pass.skipped.count;
+    for (unsigned i = blockIdx.x; i < count; i += ctas_of_skipped)
+      pass.template by_cta<kThreads>(pass.skipped.list[i], shared);
+    return;
+  }
   const int warp = static_cast<int>(threadIdx.x) / kLanes;
-  const std::int64_t first = std::int64_t{blockIdx.x} * kWarpsOfCta;
+  const std::int64_t first = std::int64_t{blockIdx.x - ctas_of_skipped} * kWarpsOfCta;
   const bool fits =
-      first + warp >= windows || pass.template by_warp<Key>(first + warp, ranks[warp]);
+      first + warp >= pass.a.windows() || pass.template by_warp<Key>(first + warp, ranks[warp]);
+  if (ctas_of_skipped > 0) return;
   if (threadIdx.x % kLanes == 0) done[warp] = fits;
   __syncthreads();
   for (int other = 0; other < kWarpsOfCta; ++other)
-    if (!done[other]) pass.template by_cta<kWarpsOfCta * kLanes>(first + other, shared);
+    if (!done[other]) pass.template by_cta<kThreads>(first + other, shared);
 }
 
 }  // namespace spmmbench::wcsr

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -16,80 +15,47 @@
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/told_to_host.hpp"
+#include "ptx/griddepcontrol.cuh"
 #include "window/device_window.cuh"
+#include "window/group_windows.cuh"
 #include "window/row_at_nonzero.cuh"
 
 namespace spmmbench {
 namespace {
 
-constexpr int kLargeSurvey = 1024, kSmallSurvey = 256;  // of a CTA for each window
-constexpr int kGroupRows = kWcsrHeights[2];             // a group is a window of the largest height
-constexpr int kWindowsOfGroup = 7;                      // of a group's counts
-constexpr int kCountsOfGroup = std::tuple_size_v<GroupCounts>;
+using window::kCountsOfGroup, window::kGroupRows, window::kMostInAll, window::kWindowsOfGroup,
+    window::SurveyCounts, window::SurveyGrid;
 
+constexpr int kLargeSurvey = 1024, kSmallSurvey = 256;  // of a CTA for each window
 constexpr int kSamplesPart = kWindowsOfGroup;  // the part of a grid that reads samples of rows
 constexpr std::int64_t kMostGroups = 256;      // of an order whose nonzeros have no offsets
-// All groups are counted where there are no more, with no more nonzeros: it takes less time than a
-// first pass of the build and the wait for it.
-constexpr std::int64_t kMostInAll = 512, kMostEntriesInAll = std::int64_t{1} << 22;
-// So many CTAs share a window of the first group in an order by length, which may have most of A.
-constexpr int kSharesOfLongest = 32;
-
-// What the host is told.
-struct ToldSamples {
-  std::int64_t lengths[kSampledRows];  // of rows_at_nonzeros
-  std::int32_t groups[kSampledRows];   // of these rows
-  std::int32_t empty, sampled;         // rows of the sample of share_of_empty_rows
-  std::int32_t counts[(kMostInAll + kSharesOfLongest) * kCountsOfGroup];
-};
-
-// Which groups are counted.
-struct Grid {
-  bool at_nonzeros = false;  // at sampled ones, where rows have their own order; else so many
-  std::int64_t groups = 0;   // evenly spaced ones
-  int of_first = 1;          // CTAs that share a window of the first
-
-  std::int64_t ctas() const { return groups > 0 ? groups + of_first - 1 : 0; }
-};
-
-// A CTA's share of the columns of a group's windows.
-struct Share {
-  std::int64_t group;
-  int index, count;
-};
 
 // By all threads.
 template <int kThreads>
-__device__ void read_samples(const DeviceCsr& a, ToldSamples* told) {
-  const int thread = static_cast<int>(threadIdx.x);
-  if (thread < kSampledRows && a.nnz > 0) {
-    const std::int64_t row = row_at_nonzero(a, thread);
-    told->lengths[thread] = a.row_ptr[row + 1] - a.row_ptr[row];
-    told->groups[thread] = static_cast<std::int32_t>(row / kGroupRows);
+__device__ void read_samples(const DeviceCsr& a, SurveyCounts* told) {
+  constexpr int kLanes = kThreads / kSampledRows;
+  const int thread = static_cast<int>(threadIdx.x), sample = thread / kLanes;
+  if (a.nnz > 0) {
+    const std::int64_t row = row_at_nonzero<kLanes>(a, sample, thread % kLanes);
+    if (thread % kLanes == 0) {
+      told->lengths[sample] = a.row_ptr[row + 1] - a.row_ptr[row];
+      told->groups[sample] = static_cast<std::int32_t>(row / kGroupRows);
+    }
   }
-  const std::int64_t places = min(kSampledPlaces, (a.rows + kRowsOfPlace - 1) / kRowsOfPlace);
-  int empty = 0, sampled = 0;
-  for (int first = 0; first < kSampledPlaces * kRowsOfPlace; first += kThreads) {
-    const std::int64_t place = (first + thread) / kRowsOfPlace;
-    const std::int64_t row =
-        max(kRowsOfPlace, a.rows / places) * place + (first + thread) % kRowsOfPlace;
-    const bool is_sampled = place < places && row < a.rows;
-    empty += __syncthreads_count(is_sampled && a.row_ptr[row] == a.row_ptr[row + 1]);
-    sampled += __syncthreads_count(is_sampled);
-  }
+  const window::EmptyRows rows = window::count_empty_rows<kThreads>(a);
   if (thread != 0) return;
-  told->empty = empty;
-  told->sampled = sampled;
+  told->empty = rows.empty;
+  told->sampled = rows.sampled;
 }
 
 // Samples in one group share it. By all threads.
 template <int kThreads>
-__device__ Share share_of(const DeviceCsr& a, const Grid& grid) {
+__device__ SurveyGrid::Share share_of(const DeviceCsr& a, const SurveyGrid& grid) {
   const int index = static_cast<int>(blockIdx.x);
   const std::int64_t all = (a.rows + kGroupRows - 1) / kGroupRows;
   if (!grid.at_nonzeros) {
-    if (index < grid.of_first) return {0, index, grid.of_first};
-    return {all * (index - grid.of_first + 1) / grid.groups, 0, 1};
+    const SurveyGrid::Share share = grid.share(index);
+    return {all * share.group / grid.groups, share.index, share.count};
   }
   const std::int64_t group = shared_row_at_nonzero<kThreads>(a, index) / kGroupRows;
   const std::int64_t end = a.row_ptr[min(a.rows, (group + 1) * kGroupRows)];
@@ -104,67 +70,80 @@ __device__ Share share_of(const DeviceCsr& a, const Grid& grid) {
 // part after the windows reads samples of rows; blockIdx.y counts parts from `first_part`.
 template <int kThreads>
 __global__ void __launch_bounds__(kThreads)
-    survey_rows(DeviceCsr matrix, const std::int32_t* row_of, Grid grid, int first_part,
-                ToldSamples* told) {
+    survey_rows(DeviceCsr matrix, const std::int32_t* row_of, SurveyGrid grid, int first_part,
+                SurveyCounts* told) {
   constexpr std::int32_t kManyEntries = 4096;  // of a window that is shared
-  extern __shared__ __align__(16) unsigned char shared[];
-  __shared__ wcsr::Window window;
-  __shared__ wcsr::ScatteredColumns<kThreads> scattered;
+  ptx::griddepcontrol_launch_dependents();
   const int part = first_part + static_cast<int>(blockIdx.y);
   if (part == kSamplesPart) {
     if (blockIdx.x == 0) read_samples<kThreads>(matrix, told);
     return;
   }
-  const int height = part < 4 ? kGroupRows / 4 : part < 6 ? kGroupRows / 2 : kGroupRows;
-  const int index = part < 4 ? part : part < 6 ? part - 4 : 0;
-  const Share share = share_of<kThreads>(matrix, grid);
-  const std::int64_t first_place = share.group * kGroupRows + index * height;
-  std::int32_t* const out = told->counts + std::int64_t{blockIdx.x} * kCountsOfGroup;
-  if (first_place >= matrix.rows) {
-    if (threadIdx.x == 0) out[part] = 0;
-    return;
-  }
-  const wcsr::Csr a{matrix.row_ptr, matrix.col_idx, row_of, matrix.rows, height};
-  wcsr::read_window(a, first_place, window);
-  const std::int32_t entries = window.count();
-  const bool is_shared = share.count > 1 && entries > kManyEntries;
-  if (is_shared) wcsr::take_part(a, share.index, share.count, window);
-  const bool counts = is_shared || share.index == 0;
-  const std::int32_t distinct =
-      counts ? wcsr::count_distinct<kThreads>(a, window, shared, scattered) : 0;
+  const SurveyGrid::Share share = share_of<kThreads>(matrix, grid);
+  std::int32_t entries = 0;
+  const auto take = [&](const wcsr::Csr& a, wcsr::Window& window) {
+    entries = window.count();
+    const bool is_shared = share.count > 1 && entries > kManyEntries;
+    if (is_shared) wcsr::take_part(a, share.index, share.count, window);
+    return is_shared || share.index == 0;
+  };
+  const window::WindowCount counted =
+      window::count_window<kThreads>(matrix, row_of, share.group, part, take);
   if (threadIdx.x != 0) return;
-  out[part] = distinct;
-  if (height == kGroupRows) out[kWindowsOfGroup] = share.index == 0 ? entries : 0;
+  std::int32_t* const out = told->counts + std::int64_t{blockIdx.x} * kCountsOfGroup;
+  out[part] = counted.distinct;
+  if (part == kWindowsOfGroup - 1) out[kWindowsOfGroup] = share.index == 0 ? entries : 0;
 }
 
-// The windows of the grid's groups, and samples of rows if asked for; waits.
-const ToldSamples& survey(const DeviceCsr& a, const std::int32_t* row_of, const Grid& counted,
-                          bool with_samples, const ToldToHost& there, Device& device) {
+// Enqueues: the windows of the grid's groups, and samples of rows if asked for.
+void count_windows(const DeviceCsr& a, const std::int32_t* row_of, const SurveyGrid& counted,
+                   bool with_samples, SurveyCounts* to, Device& device) {
   const auto launch = [&]<int kThreads>(std::integral_constant<int, kThreads>) {
-    const std::int64_t columns = std::min<std::int64_t>(a.cols, wcsr::kSlab<kThreads>);
-    const std::size_t shared = (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup;
+    const std::size_t shared = wcsr::bytes_of_marks<kThreads>(a.cols);
     const int first_part = counted.groups > 0 ? 0 : kSamplesPart;
     const dim3 grid(static_cast<unsigned>(std::max<std::int64_t>(counted.ctas(), 1)),
                     kWindowsOfGroup - first_part + (with_samples ? 1 : 0));
-    survey_rows<kThreads><<<grid, kThreads, shared, stream_of(device)>>>(
-        a, row_of, counted, first_part, there.as<ToldSamples>());
+    survey_rows<kThreads>
+        <<<grid, kThreads, shared, stream_of(device)>>>(a, row_of, counted, first_part, to);
     SPMMBENCH_CUDA_LAUNCHED();
   };
-  constexpr std::int64_t kManyEntries = 128;  // of a row, in the mean
-  if (a.nnz > kManyEntries * a.rows) launch(std::integral_constant<int, kLargeSurvey>{});
+  // Of a row, in the mean: where all CTAs run at a time, and where they do not.
+  constexpr std::int64_t kManyOfFew = 32, kManyEntries = 128;
+  constexpr int kLargeOfSm = 2;
+  const bool few = counted.ctas() * kWindowsOfGroup <= kLargeOfSm * device.info().sm_count;
+  if (a.nnz > (few ? kManyOfFew : kManyEntries) * a.rows)
+    launch(std::integral_constant<int, kLargeSurvey>{});
   else launch(std::integral_constant<int, kSmallSurvey>{});
+}
+
+// The same, and waits.
+const SurveyCounts& survey(const DeviceCsr& a, const std::int32_t* row_of,
+                           const SurveyGrid& counted, bool with_samples, const ToldToHost& there,
+                           Device& device) {
+  count_windows(a, row_of, counted, with_samples, there.as<SurveyCounts>(), device);
   device.synchronize();
-  return there.read<ToldSamples>(offsetof(ToldSamples, counts) +
-                                 counted.ctas() * kCountsOfGroup * sizeof(std::int32_t));
+  return there.read<SurveyCounts>(SurveyCounts::bytes(counted.ctas()));
+}
+
+// The same in natural order for one that goes on from there.
+const SurveyCounts& survey(const DeviceCsr& a, const SurveyGrid& counted,
+                           window::SurveyFollower& follower, const ToldToHost& there,
+                           Device& device) {
+  count_windows(a, nullptr, counted, true, follower.counts(), device);
+  auto* const told = there.as<SurveyCounts>();
+  const Signal signal = make_signal(&told->signal);
+  follower.follow(counted, told);
+  wait_for(signal, device);
+  return there.read<SurveyCounts>(SurveyCounts::bytes(counted.ctas()));
 }
 
 std::int64_t groups_of(const DeviceCsr& a) { return (a.rows + kGroupRows - 1) / kGroupRows; }
 
 bool has_few_groups(const DeviceCsr& a) {
-  return groups_of(a) <= kMostInAll && a.nnz <= kMostEntriesInAll;
+  return groups_of(a) <= kMostInAll && a.nnz <= window::kMostEntriesInAll;
 }
 
-double empty_share_of(const ToldSamples& told) {
+double empty_share_of(const SurveyCounts& told) {
   return static_cast<double>(told.empty) / static_cast<double>(told.sampled);
 }
 
@@ -189,33 +168,14 @@ __global__ void __launch_bounds__(kLargeSurvey)
   if (threadIdx.x == 0) *told = found;
 }
 
-// Sums over the windows of each height: distinct columns, and tiles of them filled up.
-struct GroupSums {
-  std::array<double, 3> gathered{}, stored{};
-  double nnz = 0;
-};
-
-GroupSums sums_of(const GroupCounts& counts) {
-  constexpr int kTile = WcsrShape{}.tile_columns;
-  GroupSums out;
-  for (int part = 0; part < kWindowsOfGroup; ++part) {
-    const int height = part < 4 ? 0 : part < 6 ? 1 : 2;
-    out.gathered[height] += counts[part];
-    out.stored[height] += (counts[part] + kTile - 1) / kTile * kTile;
-  }
-  out.nnz = counts[kWindowsOfGroup];
-  return out;
-}
-
 // Of the groups of a grid, or of its samples.
-std::vector<GroupCounts> counts_of(const ToldSamples& told, const Grid& grid) {
+std::vector<GroupCounts> counts_of(const SurveyCounts& told, const SurveyGrid& grid) {
   std::vector<GroupCounts> out(grid.groups);
   const auto add = [&](std::int64_t cta, GroupCounts& to) {
     for (int i = 0; i < kCountsOfGroup; ++i) to[i] += told.counts[cta * kCountsOfGroup + i];
   };
   if (!grid.at_nonzeros) {
-    for (std::int64_t cta = 0; cta < grid.ctas(); ++cta)
-      add(cta, out[std::max<std::int64_t>(0, cta - grid.of_first + 1)]);
+    for (std::int64_t cta = 0; cta < grid.ctas(); ++cta) add(cta, out[grid.share(cta).group]);
     return out;
   }
   for (std::int64_t first = 0, end = 0; first < grid.groups; first = end) {
@@ -232,7 +192,7 @@ WcsrEstimate estimate_from(std::int64_t sampled, bool at_nonzeros, At at) {
   WcsrEstimate out;
   double weights = 0;
   for (std::int64_t sample = 0; sample < sampled; ++sample) {
-    const GroupSums sums = sums_of(at(sample));
+    const window::GroupSums sums = window::sums_of(at(sample).data());
     if (sums.nnz == 0) continue;
     const double weight = at_nonzeros ? 1 / sums.nnz : 1;
     weights += weight * sums.nnz;
@@ -259,7 +219,9 @@ window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages
     out.estimate = windows_of(*features_);
     return out;
   }
-  const auto& surveyed = orders_.surveyed().get(name, [&](StageTimer& cost) {
+  // In natural order each kernel counts, and goes on from there.
+  auto& all = out.is_natural ? own_ : orders_.surveyed();
+  const auto& surveyed = all.get(name, [&](StageTimer& cost) {
     const auto timed = cost.scope("compare");
     return count(name, rows);
   });
@@ -269,17 +231,17 @@ window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages
   return out;
 }
 
-bool DeviceSurvey::counts_all() const { return features_ != nullptr || has_few_groups(a_); }
-
 SurveyedWindows DeviceSurvey::count(const std::string& name, const Buffer& rows) {
   const bool is_natural = rows.data() == nullptr;
   const std::int64_t groups = groups_of(a_);
   const bool in_all = has_few_groups(a_);
   const std::int64_t sampled = is_natural ? kSampledRows : std::min(groups, kMostGroups);
-  const Grid grid{is_natural && !in_all, in_all ? groups : sampled,
-                  name == "degree" ? kSharesOfLongest : 1};
+  const SurveyGrid grid{is_natural && !in_all, in_all ? groups : sampled, name == "degree"};
   const ToldToHost there(device_);
-  const ToldSamples& told = survey(a_, rows.as<std::int32_t>(), grid, is_natural, there, device_);
+  const SurveyCounts& told =
+      is_natural && follower_ != nullptr
+          ? survey(a_, grid, *follower_, there, device_)
+          : survey(a_, rows.as<std::int32_t>(), grid, is_natural, there, device_);
   if (is_natural) samples_ = Samples{std::to_array(told.lengths), empty_share_of(told)};
   std::vector<GroupCounts> counts = counts_of(told, grid);
   SurveyedWindows out;
@@ -296,8 +258,8 @@ std::vector<std::int32_t> DeviceSurvey::distinct_columns(const std::string& orde
   std::vector<std::int32_t> out;
   const auto found = counted_.find(order);
   if (found == counted_.end() || found->second->empty()) return out;
-  constexpr std::array<std::array<int, 2>, 3> kParts = {{{0, 4}, {4, 6}, {6, 7}}};
-  const auto [first, end] = kParts[height_index];
+  const int first = window::first_of_height(height_index);
+  const int end = first + window::windows_of_height(height_index);
   const int height = kWcsrHeights[height_index];
   const std::int64_t windows = (a_.rows + height - 1) / height;
   out.reserve(found->second->size() * (end - first));
@@ -310,7 +272,7 @@ std::vector<std::int32_t> DeviceSurvey::distinct_columns(const std::string& orde
 const DeviceSurvey::Samples& DeviceSurvey::samples() {
   if (samples_) return *samples_;
   const ToldToHost there(device_);
-  const ToldSamples& told = survey(a_, nullptr, Grid{}, true, there, device_);
+  const SurveyCounts& told = survey(a_, nullptr, SurveyGrid{}, true, there, device_);
   return samples_.emplace(Samples{std::to_array(told.lengths), empty_share_of(told)});
 }
 
@@ -347,7 +309,7 @@ HubColumns find_hub_columns(const DeviceCsr& a, Device& device) {
 
 double share_of_empty_rows(const DeviceCsr& a, Device& device) {
   const ToldToHost there(device);
-  return empty_share_of(survey(a, nullptr, Grid{}, true, there, device));
+  return empty_share_of(survey(a, nullptr, SurveyGrid{}, true, there, device));
 }
 
 }  // namespace spmmbench

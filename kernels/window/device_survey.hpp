@@ -15,6 +15,7 @@
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
 #include "window/survey.hpp"
+#include "window/survey_counts.hpp"
 
 namespace spmmbench {
 
@@ -26,13 +27,16 @@ class DeviceSurvey final : public window::Survey {
     if (!a.a.is_lazy()) host_.emplace(a);
   }
 
+  // `follower` goes on from the counts in natural order; it outlives this, or is set back to null.
+  void set_follower(window::SurveyFollower* follower) { follower_ = follower; }
+  // Whether windows in natural order are counted once they are asked for.
+  bool will_count() const { return features_ == nullptr && a_.nnz > 0; }
+
   window::Surveyed order(const std::string& name, StageTimer& stages) override;
   double length_variation() override;
   WcsrEstimate expect_by_length() override;
   // The share of empty rows among a sample, that of share_of_empty_rows.
   double empty_share();
-  // Whether it counts all windows of an order, or knows those in natural order without counting.
-  bool counts_all() const;
   // Of every window, where `order` has been asked for this order and all were counted; else empty.
   std::vector<std::int32_t> distinct_columns(const std::string& order, int height_index);
   bool is_on_host() const override { return false; }
@@ -58,6 +62,8 @@ class DeviceSurvey final : public window::Survey {
   Device& device_;
   std::optional<window::HostSurvey> host_;  // where A lies there, too
   std::optional<Samples> samples_;
+  window::SurveyFollower* follower_ = nullptr;
+  SharedParts<std::string, SurveyedWindows> own_;                   // in natural order
   std::map<std::string, const std::vector<GroupCounts>*> counted_;  // by order
 };
 

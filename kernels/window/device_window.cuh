@@ -28,6 +28,10 @@ struct Csr {
   const std::int32_t* row_of;  // by place; null: the places are the rows
   std::int64_t places;
   int window_rows;
+
+  __host__ __device__ std::int64_t windows() const {
+    return (places + window_rows - 1) / window_rows;
+  }
 };
 
 // Columns whose bits lie in shared memory at a time: as many as leave room for the CTAs that an
@@ -135,21 +139,25 @@ __device__ inline std::int64_t entry_from(const Csr& a, RowEntries in, std::int6
   return in.begin;
 }
 
-// Leaves of a window that was read one of `parts` ranges of its columns, of equal width. By all
-// threads; ends with a barrier.
-__device__ inline void take_part(const Csr& a, int part, int parts, Window& window) {
+// Leaves of a window that was read the columns [first, end). By all threads; ends with a barrier.
+__device__ inline void take_columns(const Csr& a, std::int64_t first, std::int64_t end,
+                                    Window& window) {
   const int row = static_cast<int>(threadIdx.x), rows = window.rows;
-  const std::int64_t first = window.first_column;
-  const std::int64_t width = (window.last_column - first) / parts + 1;
   RowEntries own;
   if (row < rows) {
     const RowEntries all{window.start[row] + window.shift[row],
                          window.start[row + 1] + window.shift[row]};
-    own = {entry_from(a, all, first + part * width),
-           entry_from(a, all, first + (part + 1) * width)};
+    own = {entry_from(a, all, first), entry_from(a, all, end)};
   }
   __syncthreads();
   set_window(a, rows, own, window);
+}
+
+// The same for one of `parts` ranges of its columns, of equal width.
+__device__ inline void take_part(const Csr& a, int part, int parts, Window& window) {
+  const std::int64_t first = window.first_column;
+  const std::int64_t width = (window.last_column - first) / parts + 1;
+  take_columns(a, first + part * width, first + (part + 1) * width, window);
 }
 
 // visit(entry of the matrix, row of the window, column) for all entries of the window, shared out
@@ -256,6 +264,96 @@ class Bitmap {
 
 constexpr std::size_t kBytesPerGroup = kGroup / 8 + sizeof(std::int32_t);  // of a bitmap
 
+// The same with a byte for each column, where a window's columns lie close together: there many
+// threads would set bits of the same word, one after the other.
+template <int kThreads>
+class ColumnFlags {
+ public:
+  static constexpr std::int32_t kMost = 1 << 13;  // columns
+  static constexpr std::int32_t kOfGroup = 16;    // columns that one thread counts
+  static constexpr std::size_t kBytesOfGroup = kOfGroup + sizeof(std::int32_t);
+
+  __device__ static bool fit(const Window& window) {
+    return window.last_column - window.first_column < kMost;
+  }
+  __device__ ColumnFlags(unsigned char* shared, const Window& window)
+      : first_(window.first_column),
+        groups_((window.last_column - window.first_column) / kOfGroup + 1),
+        flags_(shared),
+        before_(reinterpret_cast<std::int32_t*>(shared + groups_ * kOfGroup)) {}
+
+  // By all threads; ends with a barrier.
+  __device__ void clear() {
+    for (int group = static_cast<int>(threadIdx.x); group < groups_; group += kThreads)
+      reinterpret_cast<uint4*>(flags_)[group] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+  }
+  __device__ void set(std::int32_t column) { flags_[column - first_] = 1; }
+  // Of those that this thread counts, after a barrier.
+  __device__ std::int32_t count_own() const {
+    std::int32_t count = 0;
+    for (int group = static_cast<int>(threadIdx.x); group < groups_; group += kThreads)
+      count += set_in(reinterpret_cast<const uint4*>(flags_)[group]);
+    return count;
+  }
+  // As Bitmap::count.
+  template <class Emit>
+  __device__ std::int32_t count(std::int32_t rank, typename Scan<kThreads>::TempStorage& scan,
+                                Emit emit) {
+    for (int from = 0; from < groups_; from += kThreads) {
+      const int group = from + static_cast<int>(threadIdx.x);
+      const uint4 flags =
+          group < groups_ ? reinterpret_cast<const uint4*>(flags_)[group] : make_uint4(0, 0, 0, 0);
+      std::int32_t before = 0, all = 0;
+      Scan<kThreads>(scan).ExclusiveSum(set_in(flags), before, all);
+      __syncthreads();  // the scan's memory is used again
+      before += rank;
+      if (group < groups_) before_[group] = before;
+      const std::uint32_t words[4] = {flags.x, flags.y, flags.z, flags.w};
+      for (int w = 0; w < 4; ++w)
+        for (std::uint32_t rest = words[w]; rest != 0; rest &= rest - 1)
+          emit(before++,
+               first_ + group * kOfGroup + w * 4 + (__ffs(static_cast<int>(rest)) - 1) / 8);
+      rank += all;
+    }
+    __syncthreads();
+    return rank;
+  }
+  __device__ std::int32_t rank(std::int32_t column) const {
+    const std::int32_t at = column - first_, group = at / kOfGroup;
+    const uint4 flags = reinterpret_cast<const uint4*>(flags_)[group];
+    const std::uint32_t words[4] = {flags.x, flags.y, flags.z, flags.w};
+    std::int32_t rank = before_[group];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      const int below = min(max(at % kOfGroup - 4 * w, 0), 4);  // columns of this word
+      rank += __popc(words[w] & (below == 4 ? ~0U : (1U << 8 * below) - 1));
+    }
+    return rank;
+  }
+
+ private:
+  __device__ static std::int32_t set_in(const uint4& flags) {
+    return __popc(flags.x) + __popc(flags.y) + __popc(flags.z) + __popc(flags.w);
+  }
+
+  std::int32_t first_;
+  int groups_;
+  unsigned char* flags_;
+  std::int32_t* before_;
+};
+
+// Shared memory for the marks of the columns of a window.
+template <int kThreads>
+std::size_t bytes_of_marks(std::int64_t columns) {
+  using Flags = ColumnFlags<kThreads>;
+  const std::int64_t in_bits = columns < kSlab<kThreads> ? columns : kSlab<kThreads>;
+  const std::int64_t in_bytes = columns < Flags::kMost ? columns : Flags::kMost;
+  const std::size_t bits = (in_bits / kGroup + 1) * kBytesPerGroup;
+  const std::size_t bytes = (in_bytes / Flags::kOfGroup + 1) * Flags::kBytesOfGroup;
+  return bits > bytes ? bits : bytes;
+}
+
 // Distinct columns of the window that read_window read, for thread 0. `shared`: of a Bitmap. By all
 // threads.
 template <int kThreads>
@@ -269,14 +367,23 @@ __device__ std::int32_t count_distinct(const Csr& a, const Window& window, unsig
     return __syncthreads_count(scattered.is_first(window.count()));
   }
   std::int32_t mine = 0;
-  for (std::int64_t first = window.first_column; first <= window.last_column;
-       first += kSlab<kThreads>) {
-    Bitmap<kThreads> bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
-    bitmap.clear();
-    for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
-      if (bitmap.covers(column)) mine += bitmap.set(column);
-    });
-    __syncthreads();  // before the bits are cleared
+  if (ColumnFlags<kThreads>::fit(window)) {
+    ColumnFlags<kThreads> flags(shared, window);
+    flags.clear();
+    for_each_entry<kThreads>(a, window,
+                             [&](std::int64_t, int, std::int32_t column) { flags.set(column); });
+    __syncthreads();
+    mine = flags.count_own();
+  } else {
+    for (std::int64_t first = window.first_column; first <= window.last_column;
+         first += kSlab<kThreads>) {
+      Bitmap<kThreads> bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
+      bitmap.clear();
+      for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
+        if (bitmap.covers(column)) mine += bitmap.set(column);
+      });
+      __syncthreads();  // before the bits are cleared
+    }
   }
   __shared__ std::int32_t sum;
   if (threadIdx.x == 0) sum = 0;

@@ -9,7 +9,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <span>
+#include <tuple>
 #include <type_traits>
 
 #include "common/grid_limit.hpp"
@@ -113,6 +116,23 @@ struct TileCounts : WindowSizes {
   MeanLimits limits;  // of the kernel
 };
 
+// Of a kernel, which may then be launched with so many bytes. What was asked before is kept, since
+// asking takes longer than the rest of a choice.
+template <class... Parameters>
+int resident_ctas_per_sm(void (*kernel)(Parameters...), int threads, std::size_t shared_bytes,
+                         const DeviceInfo& device) {
+  static std::mutex mutex;
+  static std::map<std::tuple<int, const void*, int, std::size_t>, int> known;
+  const std::tuple key{device.index, reinterpret_cast<const void*>(kernel), threads, shared_bytes};
+  const std::scoped_lock lock(mutex);
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  allow_shared_bytes(kernel, static_cast<int>(shared_bytes));
+  int ctas = 0;
+  SPMMBENCH_CUDA(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, kernel, threads, shared_bytes));
+  return known[key] = std::max(ctas, 1);
+}
+
 // With CTAs of `wanted` warps, from the options "cta_tiles", "span", "whole" and "part", and from
 // what the matrix suggests. `cta_row`: bytes of a row of B for a CTA, at most.
 template <class... Parameters>
@@ -131,11 +151,8 @@ LaunchShape launch_of(int wanted, const Options& options, const Variant<Paramete
   const int team = std::max(1, wanted / out.cta_feature_tiles);
   out.warps = team * out.cta_feature_tiles;
   out.shared_bytes = static_cast<std::size_t>(out.warps) * variant.ring_bytes;
-  allow_shared_bytes(variant.kernel, static_cast<int>(out.shared_bytes));
-  int ctas_per_sm = 0;
-  SPMMBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas_per_sm, variant.kernel,
-                                                               out.warps * 32, out.shared_bytes));
-  ctas_per_sm = std::max(ctas_per_sm, 1);
+  const int ctas_per_sm =
+      resident_ctas_per_sm(variant.kernel, out.warps * 32, out.shared_bytes, device);
   out.resident_ctas = std::int64_t{ctas_per_sm} * device.sm_count;
   out.cut = choose_cut({.tiles = static_cast<double>(a.tiles),
                         .windows = static_cast<double>(a.windows),

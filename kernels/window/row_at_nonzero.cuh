@@ -13,13 +13,21 @@ __device__ inline std::int64_t sampled_nonzero(const DeviceCsr& a, int sample) {
                                    static_cast<double>(kSampledRows) * static_cast<double>(a.nnz));
 }
 
-// That row.
-__device__ inline std::int64_t row_at_nonzero(const DeviceCsr& a, int sample) {
+// That row, for kLanes neighbours of a warp, which look for it together; `lane` is the number among
+// these.
+template <int kLanes>
+__device__ std::int64_t row_at_nonzero(const DeviceCsr& a, int sample, int lane) {
+  static_assert(kLanes < 32);
+  const unsigned all = (1U << kLanes) - 1, shift = threadIdx.x % 32 / kLanes * kLanes;
   const std::int64_t entry = sampled_nonzero(a, sample);
-  std::int64_t low = 0, high = a.rows;  // row_ptr[low] <= entry < row_ptr[high]
-  while (high - low > 1) {
-    const std::int64_t middle = (low + high) / 2;
-    (a.row_ptr[middle] <= entry ? low : high) = middle;
+  std::int64_t low = 0, count = a.rows;  // row_ptr[low] <= entry < row_ptr[low + count]
+  while (count > 1) {
+    const std::int64_t step = (count + kLanes - 1) / kLanes;
+    const std::int64_t own = (std::int64_t{lane} + 1) * step;
+    const bool is_before = own < count && a.row_ptr[low + own] <= entry;
+    const int steps = __popc(__ballot_sync(all << shift, is_before) & all << shift);
+    low += steps * step;
+    count = min(step, count - steps * step);
   }
   return low;
 }

@@ -10,9 +10,10 @@ namespace spmmbench {
 
 // A preparation of less than kShortPreparationMs is made kShortPreparations times, so that one that
 // was held up does not count (docs/decisions/preparation.md). Both are choices: a stall of 4 to 20
-// ms is much of a short preparation and little of a long one. If A was already prepared and binding
-// took under kLeastStallMs, it is not repeated: stalls last 3.5 ms and more. Where
-// Kernel::supports takes more than kLeastStallMs, it counts as preparation.
+// ms is much of a short preparation and little of a long one. On a GPU one that may have loaded
+// code is made twice at least. If A was already prepared and binding took under kLeastStallMs, it
+// is not repeated: stalls last 3.5 ms and more. Where Kernel::supports takes more than
+// kLeastStallMs, it counts as preparation.
 inline constexpr int kShortPreparations = 3;
 inline constexpr double kShortPreparationMs = 50, kLeastStallMs = 1;
 // Where the first of several preparations on a GPU took so much longer than the one that counts,

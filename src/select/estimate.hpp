@@ -59,6 +59,8 @@ struct Estimator {
   // Columns of B from which its time hardly grows where rows differ in length, so that it may be
   // chosen by the sizes of A alone, as if all were equally long; 0: none.
   std::int64_t any_rows_from = 0;
+  // Its estimate by the sizes alone is multiplied by this: rows of most matrices differ in length.
+  double times_by_sizes = 1;
 
   Standing standing_for(const Product& product) const {
     return standing == nullptr ? Standing::full : standing(product);

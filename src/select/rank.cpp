@@ -35,8 +35,9 @@ bool may_go_by_sizes(const Estimator& one) { return one.any_rows_from > 0 && one
 std::optional<Candidate> candidate_by_sizes(const Estimator& one, const Product& of_sizes) {
   if (!may_go_by_sizes(one) || of_sizes.n < one.any_rows_from) return std::nullopt;
   if (one.standing_for(of_sizes) != Standing::full) return std::nullopt;
-  const auto estimate = one.estimate(of_sizes);
+  auto estimate = one.estimate(of_sizes);
   if (!estimate) return std::nullopt;
+  estimate->us *= one.times_by_sizes;
   return Candidate{one.spec, *estimate, Standing::full, true};
 }
 

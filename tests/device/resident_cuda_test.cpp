@@ -288,14 +288,46 @@ TEST(ResidentA, HasAboutTheFeaturesThatTheHostFinds) {
   }
 }
 
-TEST(ResidentA, IsSeenAtAGlanceAsInALook) {
+TEST(ResidentA, IsSeenAtAGlanceAboutAsInALook) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   for (const NamedShape& shape : shapes_of(Precision::fp16)) {
     SCOPED_TRACE(shape.name);
     const CsrOnDevice resident(shape.matrix, Precision::fp16, device);
-    MatrixFeatures look = features_on_device(resident.view(), device);
-    look.row_overlap = kUnknownRowOverlap;
-    EXPECT_EQ(named_features(features_at_a_glance(resident.view(), device)), named_features(look));
+    const MatrixFeatures look = features_on_device(resident.view(), device);
+    const MatrixFeatures glance = features_at_a_glance(resident.view(), device);
+    EXPECT_EQ(glance.nnz, look.nnz);
+    EXPECT_EQ(glance.row_overlap, kUnknownRowOverlap);
+    if (shape.matrix.nnz() == 0) continue;
+    EXPECT_EQ(glance.cv_row, look.cv_row);
+    EXPECT_EQ(glance.max_row, look.max_row);
+    EXPECT_EQ(glance.empty_rows, look.empty_rows);
+    EXPECT_NEAR(glance.gathered_8, look.gathered_8, 0.15);
+    EXPECT_NEAR(glance.gathered_32, look.gathered_32, 0.15);
+    EXPECT_EQ(glance.most_of_four <= kMostOfTwoFour, look.most_of_four <= kMostOfTwoFour);
+  }
+}
+
+// Of a row that has every column and rows of a few, windows are counted in a part of the columns.
+TEST(ResidentA, WithAVeryLongRowHasAboutTheFeaturesOfAllColumns) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr std::int64_t kRows = 5000, kFew = 3, kLong = 700;
+  CsrMatrix matrix;
+  matrix.rows = matrix.cols = kRows;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const std::int64_t first = row == kLong ? 0 : row % (kRows - kFew);
+    const std::int64_t length = row == kLong ? kRows : kFew;
+    for (std::int64_t i = 0; i < length; ++i)
+      matrix.col_idx.push_back(static_cast<std::int32_t>(first + i));
+    matrix.values.resize(matrix.col_idx.size(), 1);
+    matrix.row_ptr.push_back(static_cast<std::int64_t>(matrix.col_idx.size()));
+  }
+  const CsrOnDevice resident(matrix, Precision::fp16, device);
+  const WcsrEstimate all = estimate_wcsr(matrix, {});
+  for (auto* see : {features_on_device, features_at_a_glance}) {
+    const MatrixFeatures got = see(resident.view(), device);
+    EXPECT_EQ(got.max_row, kRows);
+    EXPECT_NEAR(got.gathered_8, all.gathered_share[0], 0.15);
+    EXPECT_NEAR(got.gathered_32, all.gathered_share[2], 0.15);
   }
 }
 

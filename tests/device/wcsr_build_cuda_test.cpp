@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <optional>
+#include <utility>
 
 #include "../../kernels/window/device_build.hpp"
 #include "../../kernels/window/device_survey.hpp"
@@ -175,6 +178,122 @@ TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildFromTheCountsOfASurvey) {
       }
     }
   }
+}
+
+// Rows of 16 nonzeros, more than memory is taken for before their windows are counted.
+CsrMatrix large_matrix() {
+  constexpr std::int64_t kOfRow = 16;
+  CsrMatrix m{200'000, 200'000, {0}, {}, {}};
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    for (std::int64_t i = 0; i < kOfRow; ++i) {
+      m.col_idx.push_back(static_cast<std::int32_t>(m.cols / kOfRow * i + row % 1000));
+      m.values.push_back(uniform_at(5, row, i));
+    }
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  return m;
+}
+
+// A few long rows, then short ones that share columns. All windows are counted at once, by warps;
+// tall ones are chosen, and take more memory than is taken before.
+CsrMatrix gathered_matrix() {
+  constexpr std::int64_t kStep = 12;
+  CsrMatrix m{14'000, 3000, {0}, {}, {}};
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    const bool is_long = row < 8;
+    for (std::int64_t i = 0; i < (is_long ? 600 : 20); ++i) {
+      const auto drawn = static_cast<std::int64_t>(hash_position(6, row, i) % kStep);
+      m.col_idx.push_back(
+          static_cast<std::int32_t>(is_long ? 5 * i : row / 32 * 97 % 2700 + kStep * i + drawn));
+      m.values.push_back(uniform_at(6, row, i));
+    }
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  return m;
+}
+
+// As WindowChooser would: an index into kWcsrHeights. None where empty rows are left out.
+std::optional<int> chosen_height(DeviceSurvey& survey, const window::ChoiceRule& rule) {
+  StageTimer stages;
+  const window::Height height =
+      window::best_height(survey.order("natural", stages).estimate, rule.rows, rule.n,
+                          rule.value_bytes, rule.format, rule.sms);
+  const bool leaves_out = height.index == 0 && survey.empty_share() >= kLeastEmptyShare;
+  return leaves_out ? std::nullopt : std::optional(height.index);
+}
+
+TEST(WcsrDeviceBuild, GoesOnFromASurveyWithTheHeightThatTheHostChooses) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  std::vector<NamedShape> shapes = all_shapes();
+  shapes.push_back({"hub", hub_matrix(3000)});
+  shapes.push_back({"hub of many rows", hub_matrix(20'000)});
+  shapes.push_back({"tall", tall_matrix()});
+  shapes.push_back({"long", long_matrix()});
+  shapes.push_back({"wide", wide_matrix()});
+  shapes.push_back({"large", large_matrix()});
+  shapes.push_back({"gathered", gathered_matrix()});
+  leave_out_large(shapes);
+  std::array<int, 3> made{};
+  int declined = 0, too_large = 0;
+  for (NamedShape& shape : shapes)
+    for (const auto& [n, sms] : {std::pair(8, 132.0), std::pair(128, 132.0), std::pair(512, 4.0)}) {
+      SCOPED_TRACE(shape.name + " " + std::to_string(n));
+      CsrMatrix& matrix = shape.matrix;
+      if (matrix.nnz() == 0) continue;
+      for (float& value : matrix.values) value = round_to(Precision::fp16, value);
+      const CsrOnDevice a(matrix, Precision::fp16, device);
+      const DeviceCsr view = a.view();
+      ResidentOrders orders(nullptr, device);
+      DeviceSurvey survey({.a = &matrix, .on_device = &view}, orders, device);
+      const window::ChoiceRule rule{.rows = static_cast<double>(matrix.rows),
+                                    .n = n,
+                                    .value_bytes = 2,
+                                    .sms = sms,
+                                    .format = window::dense_box_cost(2)};
+      StartedWcsr started(view, ElementType::f16, rule, device);
+      survey.set_follower(&started);
+      const std::optional<int> height = chosen_height(survey, rule);
+      StageTimer stages;
+      const auto built = started.finish(kWcsrHeights[height.value_or(0)], stages);
+      EXPECT_EQ(built.has_value(), height.has_value());
+      if (!built) {
+        ++declined;
+        continue;
+      }
+      device.synchronize();
+      ++made[*height];
+      const WcsrShape wcsr{kWcsrHeights[*height], 16, ElementType::f16};
+      const Wcsr host = Wcsr::build(matrix, wcsr);
+      expect_equal(device, *built, host);
+      // Memory is taken for as many tiles of 8 rows as there may be.
+      const std::int64_t room = matrix.nnz() / 16 + (matrix.rows + 7) / 8;
+      too_large += host.tiles() * wcsr.window_rows > room * 8 ? 1 : 0;
+    }
+  EXPECT_GT(declined, 0);
+  EXPECT_GT(too_large, 0);
+  for (const int of_height : made) EXPECT_GT(of_height, 0);
+}
+
+// A started build that nobody asks for leaves nothing behind.
+TEST(WcsrDeviceBuild, CanBeStartedForNothing) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  CsrMatrix matrix = hub_matrix(20'000);
+  for (float& value : matrix.values) value = round_to(Precision::fp16, value);
+  const CsrOnDevice a(matrix, Precision::fp16, device);
+  const DeviceCsr view = a.view();
+  ResidentOrders orders(nullptr, device);
+  StageTimer stages;
+  for (int i = 0; i < 3; ++i) {
+    DeviceSurvey survey({.a = &matrix, .on_device = &view}, orders, device);
+    StartedWcsr started(
+        view, ElementType::f16,
+        {.rows = 2e4, .n = 128, .value_bytes = 2, .sms = 132, .format = window::dense_box_cost(2)},
+        device);
+    survey.set_follower(&started);
+    (void)survey.order("natural", stages);
+    EXPECT_FALSE(started.finish(7, stages).has_value()) << "no such height";
+  }
+  expect_host_bytes(device, matrix, {8, 16, ElementType::f16}, {});
 }
 
 // Samples in one group of rows share its columns, and the sum is that of the group.

@@ -41,11 +41,12 @@ TEST(WindowDeviceCut, GivesTheWorkOfTheHost) {
           SCOPED_TRACE(std::to_string(windows) + " windows of up to " + std::to_string(most) +
                        ", one in " + std::to_string(rarity) + " longer, team " +
                        std::to_string(cut.team));
-          const window::DeviceWork got =
-              window::cut_windows(on_device.as<std::int32_t>(), windows, cut, device);
+          const window::DeviceWork got = window::cut_windows(
+              on_device.as<std::int32_t>(), sizes_of(pointers), cut, windows % 2 == 1, device);
           EXPECT_TRUE(got.size == size_of(host));
-          ASSERT_EQ(got.spans.bytes(), host.spans.size() * sizeof(TileSpan));
-          ASSERT_EQ(got.splits.bytes(), host.splits.size() * sizeof(TileSplit));
+          ASSERT_EQ(got.size.spans, std::ssize(host.spans));
+          ASSERT_GE(got.spans.bytes(), host.spans.size() * sizeof(TileSpan));
+          ASSERT_GE(got.splits.bytes(), host.splits.size() * sizeof(TileSplit));
           EXPECT_TRUE(
               (downloaded<TileSpan>(device, got.spans.data(), host.spans.size()) == host.spans));
           EXPECT_TRUE((downloaded<TileSplit>(device, got.splits.data(), host.splits.size()) ==
