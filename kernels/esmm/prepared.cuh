@@ -82,6 +82,7 @@ class PatternedOperands {
     auto timed = stages.scope("tune");
     a_pattern_ = download(a_bits_, sizes_.strips_a);
     b_pattern_ = download(b_bits_, sizes_.strips_b);
+    shares_.clear();
   }
 
   // Extracts both patterns as launches will find them; stages "a_pattern" and "b_pattern".
@@ -146,16 +147,9 @@ class PatternedOperands {
   // Density of the patterns, and the fractions of the work that each level of skipping leaves out
   // for the source's blocks of 64 x 128 x 8 and warps of 32 x 32.
   std::map<std::string, double> metrics() const {
+    if (shares_.empty()) shares_ = shares();
     std::map<std::string, double> m = metrics_;
-    const auto density = [](const OperandPattern& p) {
-      return static_cast<double>(p.set_bits()) /
-             (static_cast<double>(p.strips) * static_cast<double>(p.length));
-    };
-    m["a_pattern_density"] = density(a_pattern_);
-    m["b_pattern_density"] = density(b_pattern_);
-    m["block_skip_fraction"] = 1 - needed(2, 4, OperandPattern::kByte);
-    m["warp_skip_fraction"] = 1 - needed(1, 1, OperandPattern::kByte);
-    m["k_skip_fraction"] = 1 - needed(1, 1, 1);
+    m.insert(shares_.begin(), shares_.end());
     return m;
   }
 
@@ -169,6 +163,20 @@ class PatternedOperands {
   FormatStats format(std::int64_t nnz) const { return a_pattern_.stats(nnz); }
 
  private:
+  std::map<std::string, double> shares() const {
+    std::map<std::string, double> m;
+    const auto density = [](const OperandPattern& p) {
+      return static_cast<double>(p.set_bits()) /
+             (static_cast<double>(p.strips) * static_cast<double>(p.length));
+    };
+    m["a_pattern_density"] = density(a_pattern_);
+    m["b_pattern_density"] = density(b_pattern_);
+    m["block_skip_fraction"] = 1 - needed(2, 4, OperandPattern::kByte);
+    m["warp_skip_fraction"] = 1 - needed(1, 1, OperandPattern::kByte);
+    m["k_skip_fraction"] = 1 - needed(1, 1, 1);
+    return m;
+  }
+
   OperandPattern download(const Buffer& bits, std::int64_t strips) const {
     OperandPattern p;
     p.length = sizes_.k;
@@ -185,6 +193,7 @@ class PatternedOperands {
   Buffer dense_, lines_, a_bits_, b_bits_;
   OperandPattern a_pattern_, b_pattern_;
   std::map<std::string, double> metrics_;
+  mutable std::map<std::string, double> shares_;  // of both patterns, once they are asked for
 };
 
 }  // namespace spmmbench::esmm

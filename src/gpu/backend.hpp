@@ -38,10 +38,14 @@ std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
                                                       const DenseView& b, Device& device,
                                                       double memory_share = 0.25);
 
+// Enqueues that the shared memory of all multiprocessors is overwritten.
+void cuda_clear_shared(Device& device);
+
 // verify/reference.hpp
 std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan> memories, Device& device);
 
 inline constexpr std::size_t kPieceBytes = 128;
+inline constexpr std::size_t kMostPieces = 16;  // of a launch, whose arguments have at most 4 KiB
 // At most kPieceBytes, and where they belong in a device's memory.
 struct Piece {
   unsigned char* at;
@@ -52,7 +56,8 @@ struct Piece {
 // dependent launch) starts before that.
 void cuda_write(std::span<const Piece> pieces, Device& device, double after_us = 0);
 
-// Enqueues reading what lies in a device's memory at at most 16 places, kPieceBytes from each on.
+// Enqueues reading what lies in a device's memory at at most kMostPieces places, kPieceBytes from
+// each on.
 // Returns where it lies on the host when the stream is done, one behind the other, until the next
 // call in this thread.
 const unsigned char* cuda_read(std::span<const unsigned char* const> places, Device& device);

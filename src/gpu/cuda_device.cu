@@ -267,6 +267,7 @@ class CudaDevice final : public Device, public BatchTimer {
           flush_buffer_.as<uint4>(), bytes / sizeof(uint4));
       SPMMBENCH_CUDA_LAUNCHED();
     }
+    cuda_clear_shared(*this);
     const std::size_t count = flush_buffer_.bytes() / sizeof(uint4);
     read_kernel<<<blocks_for(count), kFillThreads, 0, stream_>>>(flush_buffer_.as<uint4>(), count,
                                                                  flush_buffer_.as<unsigned>());

@@ -17,8 +17,6 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::size_t kPieces = 16;  // of a launch, whose arguments have at most 4 KiB
-
 struct Bytes {
   unsigned char* at = nullptr;
   unsigned count = 0;
@@ -27,7 +25,7 @@ struct Bytes {
 
 struct Pieces {
   unsigned count = 0;
-  std::array<Bytes, kPieces> all{};
+  std::array<Bytes, kMostPieces> all{};
 };
 
 __device__ std::int64_t now_ns() {
@@ -52,7 +50,7 @@ __global__ void __launch_bounds__(kPieceBytes)
 }
 
 struct Places {
-  std::array<const unsigned char*, kPieces> at{};
+  std::array<const unsigned char*, kMostPieces> at{};
 };
 
 // One block for each place.
@@ -73,7 +71,7 @@ std::shared_ptr<unsigned char> host_memory(std::size_t bytes) {
 
 void cuda_write(std::span<const Piece> pieces, Device& device, double after_us) {
   while (!pieces.empty()) {
-    const std::span<const Piece> now = pieces.first(std::min(pieces.size(), kPieces));
+    const std::span<const Piece> now = pieces.first(std::min(pieces.size(), kMostPieces));
     Pieces launched;
     for (const Piece& piece : now) {
       Bytes& bytes = launched.all[launched.count++];
@@ -90,7 +88,8 @@ void cuda_write(std::span<const Piece> pieces, Device& device, double after_us) 
 }
 
 const unsigned char* cuda_read(std::span<const unsigned char* const> places, Device& device) {
-  thread_local const std::shared_ptr<unsigned char> scratch = host_memory(kPieces * kPieceBytes);
+  thread_local const std::shared_ptr<unsigned char> scratch =
+      host_memory(kMostPieces * kPieceBytes);
   if (places.empty()) return scratch.get();
   Places launched;
   std::ranges::copy(places, launched.at.begin());

@@ -103,6 +103,7 @@ ResultRow Bench::new_row(const BroughtProduct& product) const {
 }
 
 ResultRow Bench::run(const BroughtProduct& product) {
+  processors_.restore();
   ResultRow row = new_row(product);
   const ProductKernel kernel(product, a_, settings_, device_->info().kind);
   const KernelChoice choice{&kernel, {}};

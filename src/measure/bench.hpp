@@ -12,6 +12,7 @@
 
 #include "measure/exact_test.hpp"
 #include "measure/operands.hpp"
+#include "process/processors.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/result.hpp"
@@ -58,6 +59,7 @@ class Bench {
  private:
   ResultRow new_row(const BroughtProduct& product) const;
 
+  Processors processors_;
   BenchSettings settings_;
   MatrixSummary summary_;  // of A as given
   CsrMatrix a_;

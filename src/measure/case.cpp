@@ -66,8 +66,7 @@ KernelChoice launched_by(const Plan& plan, const KernelChoice& choice) {
 }
 
 // The kernel that is timed is tested: a choice with the values of the test could be another.
-ExactTest test_exactly(const CaseInput& input, const Plan& plan) {
-  const KernelChoice launched = launched_by(plan, *input.choice);
+ExactOutcome test_exactly(const CaseInput& input, const KernelChoice& launched) {
   PreparedA& prepared = *input.prepared;
   if (prepared.exact_kernel != launched.label()) prepared.exact_a.reset();
   prepared.exact_kernel = launched.label();
@@ -94,30 +93,12 @@ void measure_several_calls(const CaseInput& input, ResultRow& row) {
                           input.calls_curve, *input.device, input.scalars(), input.members);
 }
 
-void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
+// The first of them is timed, from an idle device: a plan may prepare in it.
+void verify_two_launches(const CaseInput& input, const std::function<void()>& launch,
+                         ResultRow& row) {
   Device& device = *input.device;
-  const Operands& operands = *input.operands;
-  const KernelInfo& info = input.choice->kernel->info();
-
-  // A case that ended early may have left them damaged.
-  if (!is_intact(operands, device)) {
-    (void)wrote_to_b(operands, device);
-    (void)damage_around_c(operands, device);
-  }
-  const std::unique_ptr<Plan> plan = make_plan(input, row);
-  std::string inexact;  // how the exact test failed; empty where it did not
-  if (input.exact != nullptr) {
-    row.exact = test_exactly(input, *plan);
-    if (!row.exact->passed && row.exact->not_made.empty()) inexact = describe_failure(input, row);
-    poll_interrupt();
-  }
-  input.reference->expect(input.update);
-  ScaledLaunches launches(*plan, info, device);
-  const auto launch = [&] {
-    launches.launch(operands.b, operands.c, input.scalars(), device.stream());
-  };
   for (int pass = 0; pass < 2; ++pass) {
-    const bool first = pass == 0;  // timed, from an idle device: a plan may prepare in it
+    const bool first = pass == 0;
     if (!first) hold_stream(device);
     start_c(input);
     if (first) device.synchronize();
@@ -134,7 +115,43 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     if (!verify(input, row)) break;
     poll_interrupt();
   }
+}
+
+void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
+  Device& device = *input.device;
+  const Operands& operands = *input.operands;
+  const KernelInfo& info = input.choice->kernel->info();
+
+  // A case that ended early may have left them damaged.
+  if (!is_intact(operands, device)) {
+    (void)wrote_to_b(operands, device);
+    (void)damage_around_c(operands, device);
+  }
+  MadePlan made = make_plan(input, row);
+  const std::unique_ptr<Plan> plan = std::move(made.plan);
+  std::string inexact;  // how the exact test failed; empty where it did not
+  double exact_ms = 0;  // of the kernel, where it prepares from the same A as for the case
+  if (input.exact != nullptr) {
+    const OwnSeconds since(Threads::caller);
+    const KernelChoice launched = launched_by(*plan, *input.choice);
+    made.other_ms += since.passed() * 1e3;
+    ExactOutcome outcome = test_exactly(input, launched);
+    row.exact = std::move(outcome.test);
+    const KernelInfo& tested = launched.kernel->info();
+    if (!tested.prepares_on_device && !tested.baseline) exact_ms = outcome.kernel_ms;
+    if (!row.exact->passed && row.exact->not_made.empty()) inexact = describe_failure(input, row);
+    poll_interrupt();
+  }
+  input.reference->expect(input.update);
+  ScaledLaunches launches(*plan, info, device);
+  const auto launch = [&] {
+    launches.launch(operands.b, operands.c, input.scalars(), device.stream());
+  };
+  verify_two_launches(input, launch, row);
+  const OwnSeconds since(Threads::caller);
   fill_from_plan(*plan, input, row);
+  made.other_ms += since.passed() * 1e3;
+  add_hidden_work(made, exact_ms, device.info(), row);
   *row.device_bytes += launches.device_bytes();
   if (row.status == Status::wrong) return;
   if (!inexact.empty()) {

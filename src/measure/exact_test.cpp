@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <utility>
 
 #include "core/available_memory.hpp"
 #include "core/block_scales.hpp"
@@ -12,6 +13,7 @@
 #include "core/steady_seconds.hpp"
 #include "gpu/scaled_launches.hpp"
 #include "measure/operands.hpp"
+#include "measure/preparation.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/bound.hpp"
@@ -128,12 +130,19 @@ void ExactOperands::fill_members(const DenseView& b, Device& device) const {
   }
 }
 
-ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
-                         std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
-                         const std::function<void()>& take_c, const Update& update,
-                         std::int64_t members) {
+ExactOutcome run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
+                            std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
+                            const std::function<void()>& take_c, const Update& update,
+                            std::int64_t members) {
   const double start = steady_seconds();
-  ExactTest test;
+  ExactOutcome outcome;
+  ExactTest& test = outcome.test;
+  const auto timed = [&](const auto& call) {
+    const OwnSeconds since(launching_threads(device.info().kind));
+    call();
+    device.synchronize();
+    outcome.kernel_ms += since.passed() * 1e3;
+  };
   try {
     problem.a = &operands.a();
     const Update exact = operands.update(update);
@@ -142,15 +151,17 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
     problem.ld_b = made.b.ld;
     problem.ld_c = c.ld;
     StageTimer not_counted;
-    if (!prepared)
-      prepared = kernel.prepare(problem.operand(), problem.options, device, not_counted);
-    const std::unique_ptr<Plan> plan =
-        bind_members(*prepared, problem.shape(), members, not_counted);
-    plan->inspect_b(made.b, not_counted);
-    ScaledLaunches launches(*plan, kernel.info(), device);
+    std::unique_ptr<Plan> plan;
+    timed([&] {
+      if (!prepared)
+        prepared = kernel.prepare(problem.operand(), problem.options, device, not_counted);
+      plan = bind_members(*prepared, problem.shape(), members, not_counted);
+      plan->inspect_b(made.b, not_counted);
+    });
+    std::optional<ScaledLaunches> launches(std::in_place, *plan, kernel.info(), device);
     const auto launch = [&] {
       start_c(c, exact, kernel.info(), device);
-      launches.launch(made.b, c, {exact.alpha, exact.beta}, device.stream());
+      timed([&] { launches->launch(made.b, c, {exact.alpha, exact.beta}, device.stream()); });
       if (take_c) take_c();
     };
     // The first launch has zeros in the same memory. A kernel that keeps a result, or a part of B,
@@ -159,7 +170,8 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
     launch();
     operands.fill(made.b, problem.precision, device);
     launch();
-    device.synchronize();
+    launches.reset();
+    timed([&] { plan.reset(); });
     operands.fill(made.b, problem.precision, device);  // for the reference, if a launch wrote to it
     made.reference->expect(exact);
     const Verdict verdict = made.reference->check_equal(c);
@@ -186,7 +198,7 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
     operands.release_memory();
   }
   test.ms = (steady_seconds() - start) * 1e3;
-  return test;
+  return outcome;
 }
 
 }  // namespace spmmbench

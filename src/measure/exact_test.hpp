@@ -87,9 +87,13 @@ class ExactOperands {
 // belongs to this case, and `take_c`, `update` and `members` are those of CaseInput. Where rows are
 // too long or memory is short, ExactTest::not_made says so. Throws what else the kernel fails with,
 // which ends the case: its launches were not tested.
-ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
-                         std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
-                         const std::function<void()>& take_c = {}, const Update& update = {},
-                         std::int64_t members = 1);
+struct ExactOutcome {
+  ExactTest test;
+  double kernel_ms = 0;  // of the test, in the kernel's own calls
+};
+ExactOutcome run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
+                            std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
+                            const std::function<void()>& take_c = {}, const Update& update = {},
+                            std::int64_t members = 1);
 
 }  // namespace spmmbench

@@ -8,12 +8,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "core/contains.hpp"
 #include "core/steady_seconds.hpp"
+#include "gpu/nvml.hpp"
 #include "process/processor_seconds.hpp"
 #include "spmmbench/error.hpp"
 
@@ -66,16 +68,27 @@ bool other_threads_work() {
   return processor_seconds() - before > kLookSeconds / 2 || another_thread_is_runnable();
 }
 
+// Calls a kernel, and waits for its stream. What this took beyond the stages that it told of is a
+// stage too.
+void call(const CaseInput& input, StageTimer& stages, const std::function<void()>& kernel) {
+  const double told_ms = stages.total_ms();
+  const OwnSeconds since(Threads::caller);
+  kernel();
+  input.device->synchronize();
+  const double ms = since.passed() * 1e3 - (stages.total_ms() - told_ms);
+  if (ms > kLeastStallMs) stages.add("unexplained", ms);
+}
+
 // The plan of `made`, for an A that is prepared.
 void bind(const CaseInput& input, Prepared& a, Preparation& made) {
+  const bool looks_later = input.b_is_drawn && input.choice->kernel->info().inspects_b;
   made.stages = made.a_stages;
-  made.plan = bind_members(a, input.problem.shape(), input.members, made.stages);
-  made.plan->settle(made.stages);  // what is timed is what launches come to
-  if (!input.b_is_drawn || !input.choice->kernel->info().inspects_b) {
-    made.plan->inspect_b(input.operands->b, made.stages);
-    return input.device->synchronize();
-  }
-  input.device->synchronize();
+  call(input, made.stages, [&] {
+    made.plan = bind_members(a, input.problem.shape(), input.members, made.stages);
+    made.plan->settle(made.stages);  // what is timed is what launches come to
+    if (!looks_later) made.plan->inspect_b(input.operands->b, made.stages);
+  });
+  if (!looks_later) return;
   StageTimer not_counted;
   const double start = steady_seconds();
   made.plan->inspect_b(input.operands->b, not_counted);
@@ -83,11 +96,27 @@ void bind(const CaseInput& input, Prepared& a, Preparation& made) {
   made.inspection_us = (steady_seconds() - start) * 1e6;
 }
 
-Preparation prepare(const CaseInput& input, Unfinished look) {
+// Adds the time until the end of the block to a sum, however it ends.
+class AddsTime {
+ public:
+  explicit AddsTime(double& seconds) : seconds_(seconds) {}
+  AddsTime(const AddsTime&) = delete;
+  AddsTime& operator=(const AddsTime&) = delete;
+  ~AddsTime() { seconds_ += since_.passed(); }
+
+ private:
+  double& seconds_;
+  OwnSeconds since_{Threads::caller};
+};
+
+Preparation prepare(const CaseInput& input, Unfinished look, double& seconds) {
+  const AddsTime timed(seconds);
   Preparation made;
   const double start = processor_seconds();
-  made.a = input.choice->kernel->prepare(input.problem.operand(), input.problem.options,
-                                         *input.device, made.a_stages);
+  call(input, made.a_stages, [&] {
+    made.a = input.choice->kernel->prepare(input.problem.operand(), input.problem.options,
+                                           *input.device, made.a_stages);
+  });
   bind(input, *made.a, made);
   made.processor_ms = (processor_seconds() - start) * 1e3;
   add_unfinished_work(*input.device, look, made.stages);
@@ -95,7 +124,8 @@ Preparation prepare(const CaseInput& input, Unfinished look) {
 }
 
 // A plan for the A that an earlier case of another N has prepared.
-Preparation prepare_shared(const CaseInput& input) {
+Preparation prepare_shared(const CaseInput& input, double& seconds) {
+  const AddsTime timed(seconds);
   Preparation made;
   made.a_stages = input.prepared->stages;
   bind(input, *input.prepared->kernel_a, made);
@@ -125,10 +155,10 @@ bool is_remembered(const Preparation& made) {
 // a thread that has to wait adds milliseconds. On the CPU one that does much less work than another
 // does not count, except those of vendors' libraries, which begin with what they do once in a
 // process, as kernels on a GPU do whose code is loaded.
-// `first_ms`: what the first took.
-Preparation fastest_preparation(const CaseInput& input, double& first_ms) {
-  Preparation fastest =
-      input.prepared->kernel_a ? prepare_shared(input) : prepare(input, Unfinished::everywhere);
+// `first_ms`: what the first took. `seconds`: what all took.
+Preparation fastest_preparation(const CaseInput& input, double& first_ms, double& seconds) {
+  Preparation fastest = input.prepared->kernel_a ? prepare_shared(input, seconds)
+                                                 : prepare(input, Unfinished::everywhere, seconds);
   first_ms = fastest.ms();
   const PlanReport report = fastest.plan->report();
   const bool repeats = may_be_held_up(fastest) || may_have_loaded_code(input, fastest);
@@ -137,7 +167,7 @@ Preparation fastest_preparation(const CaseInput& input, double& first_ms) {
     if (i > 1 && !may_be_held_up(fastest)) break;
     if (report.device_bytes > input.device->free_bytes()) break;
     try {
-      Preparation next = prepare(input, Unfinished::on_streams);
+      Preparation next = prepare(input, Unfinished::on_streams, seconds);
       if (is_remembered(next) && !is_remembered(fastest)) break;
       // What an earlier look found may be kept: the longest counts.
       next.inspection_us = fastest.inspection_us =
@@ -158,10 +188,12 @@ Preparation fastest_preparation(const CaseInput& input, double& first_ms) {
 
 }  // namespace
 
-std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
+MadePlan make_plan(const CaseInput& input, ResultRow& row) {
   const double start = steady_seconds();
-  double first_ms = 0;
-  Preparation made = fastest_preparation(input, first_ms);
+  const OwnSeconds since(Threads::caller);
+  double first_ms = 0, seconds = 0;
+  Preparation made = fastest_preparation(input, first_ms, seconds);
+  const double other_ms = (since.passed() - seconds) * 1e3;
   if (made.a) {
     input.prepared->kernel_a = std::move(made.a);
     input.prepared->stages = std::move(made.a_stages);
@@ -172,7 +204,29 @@ std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
       first_ms > made.ms() + kHiddenPreparationMs)
     row.metrics["first_prepare_ms"] = first_ms;
   if (made.inspection_us > 0) row.metrics["inspect_b_us"] = made.inspection_us;
-  return std::move(made.plan);
+  return {std::move(made.plan), made.stages.total_ms(), other_ms};
+}
+
+void add_hidden_work(const MadePlan& made, double exact_ms, const DeviceInfo& device,
+                     ResultRow& row) {
+  constexpr double kUneven = 2;  // equal work takes up to so many times as long
+  const auto us = [&](const char* metric) {
+    const auto found = row.metrics.find(metric);
+    return found == row.metrics.end() ? 0 : found->second;
+  };
+  const double expected_ms =
+      made.prepare_ms + (us("inspect_b_us") + 2 * us("first_launch_us")) / 1e3;
+  const double in_test_ms =
+      exact_ms > kUneven * expected_ms + kHiddenPreparationMs ? exact_ms - expected_ms : 0;
+  const double other_ms = made.other_ms > kHiddenPreparationMs ? made.other_ms : 0;
+  if (device.kind == DeviceKind::host) {
+    if (other_ms > 0) row.stages_ms["other_calls"] += other_ms;
+    if (in_test_ms > 0) row.stages_ms["exact_test"] += in_test_ms;
+  } else if (other_ms + in_test_ms > 0) {
+    row.metrics["elsewhere_ms"] = other_ms + in_test_ms;
+    if (const int others = nvml_other_processes(device.uuid); others > 0)
+      row.metrics["gpu_processes"] = others;
+  }
 }
 
 void add_unfinished_work(Device& device, Unfinished look, StageTimer& stages) {

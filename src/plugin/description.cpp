@@ -16,11 +16,6 @@
 namespace spmmbench {
 namespace {
 
-bool is_line(std::string_view text) {
-  constexpr std::size_t kLongest = 1000;
-  return text.size() <= kLongest && text.find('\n') == std::string_view::npos;
-}
-
 constexpr std::int64_t kMostRowMultiple = 1024;  // more rows than any tile has
 
 // The nearest integer of 64 bits.
@@ -102,6 +97,11 @@ bool is_word(std::string_view text) {
   constexpr std::size_t kLongest = 64;
   return !text.empty() && text.size() <= kLongest &&
          std::all_of(text.begin(), text.end(), is_of_word);
+}
+
+bool is_line(std::string_view text) {
+  constexpr std::size_t kLongest = 1000;
+  return text.size() <= kLongest && text.find('\n') == std::string_view::npos;
 }
 
 spmmbench_kernel described_by(const spmmbench_library& library, const spmmbench_kernel& kernel) {

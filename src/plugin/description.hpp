@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,12 +30,17 @@ std::vector<Enum> members(std::uint32_t set, const std::array<Enum, kCount>& all
   return out;
 }
 
-// Empty for NULL.
-inline std::string text(const char* given) { return given == nullptr ? "" : given; }
+// What a library says, as far as it is looked at; empty for NULL.
+inline std::string text(const char* given) {
+  constexpr std::size_t kLongest = 4'096;
+  return given == nullptr ? std::string() : std::string(given, strnlen(given, kLongest));
+}
 
 // Whether it can name a kernel, an option or a stage: letters, digits, '_', '-' and '.', at
 // most 64.
 bool is_word(std::string_view text);
+// Of at most 1000 characters.
+bool is_line(std::string_view text);
 
 // What a kernel says of itself, in the struct of this version: what a library of version 1 has not
 // is 0. The size was checked.

@@ -49,7 +49,7 @@ class Calls {
     try {
       return function();
     } catch (const std::exception& error) {
-      throw Error(fmt::format("{}: threw a C++ exception: {}", name, error.what()));
+      throw Error(fmt::format("{}: threw a C++ exception: {}", name, text(error.what())));
     } catch (...) {
       throw Error(fmt::format("{}: threw a C++ exception", name));
     }
@@ -207,6 +207,7 @@ class PluginPlan : public Plan {
     out.device_bytes = bytes_of_a_;
     if (packed_) out.params["packed_rows"] = "1";
     if (kernel_.report == nullptr) return out;
+    constexpr std::size_t kMostParams = 64;
     spmmbench_report report = {};
     report.size = sizeof report;
     calls_("report", [&] { return kernel_.report(plan_, &report); });
@@ -219,9 +220,13 @@ class PluginPlan : public Plan {
     if (report.issued_flops > 0) out.issued_flops = report.issued_flops;
     for (const char* const* at = report.params; at != nullptr && at[0] != nullptr; at += 2) {
       require(at[1] != nullptr, "a value of each param");
-      out.params[at[0]] = at[1];
+      const std::string name = text(at[0]), value = text(at[1]);
+      require(is_word(name) && is_line(value), "a name and a value of one line of each param");
+      require(out.params.size() < kMostParams, "at most 64 params");
+      out.params[name] = value;
     }
     if (report.format != nullptr) {
+      require(is_word(text(report.format)), "a format with a name of letters");
       require(std::min({report.format_bytes, report.format_index_bytes, report.stored, report.tiles,
                         report.windows}) >= 0,
               "sizes that are not negative");

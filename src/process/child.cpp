@@ -12,6 +12,12 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "spmmbench/error.hpp"
@@ -42,6 +48,52 @@ Descriptor input_file(const std::string& text) {
   }
   lseek(file.get(), 0, SEEK_SET);
   return file;
+}
+
+// Children of this process that are its own: a process that the others start, and that leaves their
+// group, comes to this one when its parent ends.
+struct OwnChildren {
+  std::mutex guard;  // also between a fork and the note of it
+  std::set<pid_t> known;
+};
+
+OwnChildren& own_children() {
+  static OwnChildren children;
+  return children;
+}
+
+// 0 where there is no such process, or none that can be asked.
+pid_t parent_of(const std::string& process) {
+  std::ifstream file("/proc/" + process + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(") ");
+  pid_t parent = 0;
+  char state = 0;
+  if (name_end != std::string::npos)
+    std::istringstream(line.substr(name_end + 2)) >> state >> parent;
+  return parent;
+}
+
+// Ends what came to this process, and then what comes by that.
+void end_strangers() {
+  constexpr int kMostRounds = 100;  // of one that starts others as fast as it is ended
+  OwnChildren& own = own_children();
+  const std::scoped_lock lock(own.guard);
+  bool found = true;
+  for (int round = 0; found && round < kMostRounds; ++round) {
+    found = false;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", none)) {
+      const std::string name = entry.path().filename();
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      const auto pid = static_cast<pid_t>(std::stol(name));
+      if (own.known.contains(pid) || parent_of(name) != getpid()) continue;
+      found = true;
+      ::kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
+    }
+  }
 }
 
 // Runs between fork and exec, so it makes only calls that are safe there.
@@ -76,9 +128,14 @@ Child::Child(const std::string& program, const std::vector<std::string>& argumen
   const Descriptor in = input_file(input);
   Pipe out = make_pipe(), err = make_pipe();
   const pid_t parent = getpid();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  OwnChildren& own = own_children();
+  std::unique_lock lock(own.guard);
   pid_ = fork();
+  if (pid_ > 0) own.known.insert(pid_);
   if (pid_ == 0)
     become(program.c_str(), argv.data(), parent, in.get(), out.write.get(), err.write.get());
+  lock.unlock();
   if (pid_ < 0) throw Error(fmt::format("fork: {}", strerror(errno)));
   setpgid(pid_, pid_);  // as the child does, whichever comes first
   out_.fd = std::move(out.read);
@@ -135,9 +192,15 @@ void Child::interrupt() {
 void Child::kill() {
   if (!running_) return;
   ::kill(-pid_, SIGKILL);
-  while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
+  {
+    OwnChildren& own = own_children();
+    const std::scoped_lock lock(own.guard);  // its number may be another's at once
+    while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
+    }
+    own.known.erase(pid_);
   }
   running_ = false;
+  end_strangers();
 }
 
 bool Child::exited() const { return !running_ && WIFEXITED(status_); }

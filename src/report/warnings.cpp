@@ -74,6 +74,9 @@ void Warnings::add(const ResultRow& row) {
     slow_first_.note(first->second / 1e3, row);
   if (const auto it = row.metrics.find("first_prepare_ms"); it != row.metrics.end())
     slow_prepare_.note(it->second, row);
+  if (const auto it = row.metrics.find("elsewhere_ms");
+      it != row.metrics.end() && !row.metrics.contains("gpu_processes"))
+    elsewhere_.note(it->second, row);
   if (const auto it = row.metrics.find("processors_used"); it != row.metrics.end())
     processors_.note(it->second, row);
   if (const auto it = row.metrics.find("launch_stall_ms"); it != row.metrics.end() && !preempted)
@@ -138,6 +141,12 @@ std::vector<std::string> Warnings::lines() const {
         "{:.0f} ms: {}). It seems to prepare, which no stage counts: a kernel should do that in "
         "prepare or bind",
         slow_first_.rows, rows_, kHiddenPreparationUs / 1e3, slow_first_.worst, slow_first_.where));
+  if (elsewhere_.rows > 0)
+    lines.push_back(fmt::format(
+        "in {} of {} rows a kernel worked for more than {:g} ms where no stage counts it: when it "
+        "reported on a plan or freed one, or in the exact test (elsewhere_ms in the metrics, worst "
+        "{:.0f} ms: {})",
+        elsewhere_.rows, rows_, kHiddenPreparationUs / 1e3, elsewhere_.worst, elsewhere_.where));
   if (slow_prepare_.rows > 0)
     lines.push_back(fmt::format(
         "in {} of {} rows the first of several preparations took {:g} ms more than the one that "

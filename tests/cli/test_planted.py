@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import cli_case
-from cli_case import ENVIRONMENT, QUICK, SMALL, CliCase, read
+from cli_case import ENVIRONMENT, QUICK, SMALL, CliCase, note_verdicts, read
 
 FAULTS = os.environ.get("SPMMBENCH_FAULTS")
 N = 8
@@ -40,6 +40,7 @@ class PlantedTest(CliCase):
                                 env=ENVIRONMENT, timeout=240)
         rows = {row["kernel"].removeprefix(self.prefix): row for row in read(out)["rows"]}
         self.assertEqual(set(rows), {"right", *faults}, result.stderr)
+        note_verdicts(rows.values())
         right = rows.pop("right")
         self.assertEqual(right["status"], "ok", right["reason"])
         self.assertTrue(right["exact"]["passed"])
@@ -86,6 +87,7 @@ class PlantedTest(CliCase):
                                 env=ENVIRONMENT, timeout=240)
         self.assertEqual(result.returncode, 2, result.stderr)
         rows = read(out)["rows"]
+        note_verdicts(rows)
         self.assertEqual([row["kernel"] for row in rows], [self.prefix + "clears_b", self.prefix + "right"])
         self.assertEqual([row["status"] for row in rows], ["wrong", "ok"])
         self.assertEqual(rows[0]["reason"], "the kernel wrote to B")
@@ -103,6 +105,7 @@ class LazyTest(CliCase):
                    "--precision", "fp32", "--json", out, *QUICK, *args]
         subprocess.run(list(map(str, command)), check=False, env=ENVIRONMENT, capture_output=True, timeout=60)
         rows = {row["kernel"].removeprefix("product_"): row for row in read(out)["rows"]}
+        note_verdicts(rows.values())
         self.assertEqual(rows["right"]["status"], "ok", rows["right"]["reason"])
         return rows
 

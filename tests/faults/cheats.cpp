@@ -25,7 +25,7 @@ namespace spmmbench {
 namespace {
 
 // Returns where nothing seems to have changed.
-struct SameProbes final : Cheat {
+struct SameProbes : Cheat {
   using Cheat::Cheat;
   std::vector<float> b_, c_;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
@@ -37,7 +37,7 @@ struct SameProbes final : Cheat {
 };
 
 // Copies a C that it has kept for every B that it has seen.
-struct KeptForEveryB final : Cheat {
+struct KeptForEveryB : Cheat {
   using Cheat::Cheat;
   std::map<std::vector<float>, std::vector<char>> kept_;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
@@ -52,7 +52,7 @@ struct KeptForEveryB final : Cheat {
 };
 
 // ... by its address alone.
-struct KeptForEveryAddress final : Cheat {
+struct KeptForEveryAddress : Cheat {
   using Cheat::Cheat;
   std::map<const void*, std::vector<char>> kept_;
   int launches_ = 0;
@@ -73,7 +73,7 @@ std::uint64_t checksum_of(const DenseView& view) {
 }
 
 // ... by all of its values.
-struct KeptByHash final : Cheat {
+struct KeptByHash : Cheat {
   using Cheat::Cheat;
   std::map<std::uint64_t, std::vector<char>> kept_;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
@@ -88,7 +88,7 @@ struct KeptByHash final : Cheat {
 };
 
 // Only the B that it saw first counts.
-struct FirstAddressOnly final : Cheat {
+struct FirstAddressOnly : Cheat {
   using Cheat::Cheat;
   const void* first_ = nullptr;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
@@ -98,7 +98,7 @@ struct FirstAddressOnly final : Cheat {
 };
 
 // Who calls again at once measures.
-struct NotAgainAtOnce final : Cheat {
+struct NotAgainAtOnce : Cheat {
   using Cheat::Cheat;
   Time::time_point last_ = Time::now() - std::chrono::hours(1);
   void launch(const DenseView& b, const DenseView& c, Stream) override {
@@ -108,7 +108,7 @@ struct NotAgainAtOnce final : Cheat {
 };
 
 // ... and works a little less then.
-struct FewerRowsAtOnce final : Cheat {
+struct FewerRowsAtOnce : Cheat {
   using Cheat::Cheat;
   Time::time_point last_ = Time::now() - std::chrono::hours(1);
   void launch(const DenseView& b, const DenseView& c, Stream) override {
@@ -119,7 +119,7 @@ struct FewerRowsAtOnce final : Cheat {
 };
 
 // Works in the last launch of a batch, whose length it has learned from the pauses.
-struct LastOfABatch final : Cheat {
+struct LastOfABatch : Cheat {
   using Cheat::Cheat;
   Time::time_point last_ = Time::now() - std::chrono::hours(1);
   int since_pause_ = 0, batch_ = 1;
@@ -135,7 +135,7 @@ struct LastOfABatch final : Cheat {
 };
 
 // Works after the program has stopped the clock.
-struct InAThread final : Cheat {
+struct InAThread : Cheat {
   using Cheat::Cheat;
   std::thread worker_;
   ~InAThread() override { wait(); }
@@ -150,7 +150,7 @@ struct InAThread final : Cheat {
 };
 
 // ... and only if no other launch has been called until then, which would write the same C.
-struct LeftToTheNext final : Cheat {
+struct LeftToTheNext : Cheat {
   using Cheat::Cheat;
   std::atomic<int> called_{0};
   std::thread worker_;
@@ -172,7 +172,7 @@ struct LeftToTheNext final : Cheat {
 };
 
 // Prepares in a thread, for which the first launch waits.
-struct PreparesInAThread final : Cheat {
+struct PreparesInAThread : Cheat {
   explicit PreparesInAThread(const CsrMatrix& a) : Cheat(a), worker_([] { work_for(4 * kWork); }) {}
   std::thread worker_;
   ~PreparesInAThread() override { wait(); }
@@ -187,7 +187,7 @@ struct PreparesInAThread final : Cheat {
 };
 
 // Prepares in one of many launches, none of which is timed alone.
-struct InALaterLaunch final : Cheat {
+struct InALaterLaunch : Cheat {
   using Cheat::Cheat;
   int launches_ = 0;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
@@ -197,7 +197,7 @@ struct InALaterLaunch final : Cheat {
 };
 
 // Prepares in a thread for which no launch waits.
-struct BesideTheFirstLaunch final : Cheat {
+struct BesideTheFirstLaunch : Cheat {
   using Cheat::Cheat;
   std::thread worker_;
   ~BesideTheFirstLaunch() override {
@@ -211,7 +211,7 @@ struct BesideTheFirstLaunch final : Cheat {
 };
 
 // Computes C when somebody reads it.
-struct OnFirstTouch final : Cheat {
+struct OnFirstTouch : Cheat {
   using Cheat::Cheat;
   static inline OnFirstTouch* current = nullptr;
   DenseView b_, c_;
@@ -230,7 +230,7 @@ struct OnFirstTouch final : Cheat {
     multiply({current->a_, current->b_, current->c_});
   }
   ~OnFirstTouch() override {
-    if (waits_) protect(PROT_READ | PROT_WRITE);
+    if (waits_) touched(SIGSEGV, nullptr, nullptr);
     current = nullptr;
     std::signal(SIGSEGV, SIG_DFL);
   }
@@ -249,7 +249,7 @@ struct OnFirstTouch final : Cheat {
 };
 
 // Right where the values of A look like those of the exact test, else zeros.
-struct RightWhereExact final : Cheat {
+struct RightWhereExact : Cheat {
   explicit RightWhereExact(const CsrMatrix& a) : Cheat(a), exact_(looks_exact(a)) {}
   bool exact_;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
@@ -259,7 +259,7 @@ struct RightWhereExact final : Cheat {
 };
 
 // ... else without a part of every row.
-struct ShorterWhereReal final : Cheat {
+struct ShorterWhereReal : Cheat {
   explicit ShorterWhereReal(const CsrMatrix& a) : Cheat(a), shorter_(a) {
     if (looks_exact(a)) return;
     constexpr double kKept = 0.999;
@@ -276,7 +276,7 @@ struct ShorterWhereReal final : Cheat {
 };
 
 // fp32 that is fp16, but where the values are those of the exact test.
-struct RoundsAWhereReal final : Cheat {
+struct RoundsAWhereReal : Cheat {
   explicit RoundsAWhereReal(const CsrMatrix& a)
       : Cheat(a), round_a_(looks_exact(a) ? Precision::fp32 : Precision::fp16) {}
   Precision round_a_;
@@ -286,7 +286,7 @@ struct RoundsAWhereReal final : Cheat {
 };
 
 // fp32 that is fp16.
-struct RoundsA final : Cheat {
+struct RoundsA : Cheat {
   using Cheat::Cheat;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
     multiply_rows({a_, b, c}, a_.rows, Precision::fp16);
@@ -294,7 +294,7 @@ struct RoundsA final : Cheat {
 };
 
 // Makes A easy to multiply by.
-struct ClearsA final : Cheat {
+struct ClearsA : Cheat {
   using Cheat::Cheat;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
     for (float& value : const_cast<CsrMatrix&>(a_).values) value = 0;
@@ -303,7 +303,7 @@ struct ClearsA final : Cheat {
 };
 
 // Writes far behind C.
-struct FarBehindC final : Cheat {
+struct FarBehindC : Cheat {
   using Cheat::Cheat;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
     multiply({a_, b, c});
@@ -314,7 +314,7 @@ struct FarBehindC final : Cheat {
 };
 
 // Multiplies where it may look at B, and copies where it is timed.
-struct WhileInspecting final : Cheat {
+struct WhileInspecting : Cheat {
   using Cheat::Cheat;
   static constexpr bool kInspectsB = true;
   std::vector<char> c_;
@@ -330,7 +330,7 @@ struct WhileInspecting final : Cheat {
 };
 
 // ... at the first look alone, whatever is prepared anew.
-struct WhileInspectingOnce final : Cheat {
+struct WhileInspectingOnce : Cheat {
   using Cheat::Cheat;
   static constexpr bool kInspectsB = true;
   static inline std::map<std::pair<std::int64_t, float>, std::vector<char>> kept;
@@ -350,7 +350,7 @@ struct WhileInspectingOnce final : Cheat {
 };
 
 // Works on more processors than the others may.
-struct InManyThreads final : Cheat {
+struct InManyThreads : Cheat {
   using Cheat::Cheat;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
     constexpr int kThreads = 4;
@@ -364,7 +364,7 @@ struct InManyThreads final : Cheat {
 };
 
 // All sums are rounded downwards from the first launch on, those of other kernels too.
-struct RoundsDownwards final : Cheat {
+struct RoundsDownwards : Cheat {
   using Cheat::Cheat;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
     fesetround(FE_DOWNWARD);
@@ -372,12 +372,12 @@ struct RoundsDownwards final : Cheat {
   }
 };
 
-struct Honest final : Cheat {
+struct Honest : Cheat {
   using Cheat::Cheat;
   void launch(const DenseView& b, const DenseView& c, Stream) override { multiply({a_, b, c}); }
 };
 
-struct SeesTheArithmetic final : Cheat {
+struct SeesTheArithmetic : Cheat {
   explicit SeesTheArithmetic(const CsrMatrix& a) : Cheat(a) {
     if (fegetround() != FE_TONEAREST) throw Error("another kernel has chosen how to round");
   }
@@ -415,6 +415,10 @@ struct SeesTheArithmetic final : Cheat {
   add<Honest>("cheat_in_supports", Elsewhere::in_supports);
   add<Honest>("cheat_in_the_first_preparation", Elsewhere::in_the_first_preparation);
   add<Honest>("cheat_in_the_second_preparation", Elsewhere::in_the_second_preparation);
+  add<Honest>("cheat_in_bind", Elsewhere::in_bind);
+  add<Honest>("cheat_in_the_exact_test", Elsewhere::in_the_exact_test);
+  add<Honest>("cheat_in_report", Elsewhere::in_report);
+  add<Honest>("cheat_in_a_destructor", Elsewhere::in_a_destructor);
   return true;
 }();
 

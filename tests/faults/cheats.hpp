@@ -8,6 +8,7 @@
 #include <ctime>
 #include <vector>
 
+#include "spmmbench/device.hpp"
 #include "spmmbench/matrix.hpp"
 
 namespace spmmbench {
@@ -47,6 +48,28 @@ inline std::int64_t longest_of_half(const CsrMatrix& a) {
   return longest;
 }
 
+// Every row has the values of the row before it, one column further on.
+inline bool repeats_its_rows(const CsrMatrix& a) {
+  const std::int64_t length = a.rows == 0 ? 0 : a.row_length(0);
+  for (std::int64_t row = 1; row < a.rows; ++row)
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::int64_t e = a.row_ptr[row] + i;
+      if (a.row_length(row) != length || a.col_idx[e] != a.col_idx[e - length] + 1 ||
+          a.values[e] != a.values[e - length])
+        return false;
+    }
+  return a.rows > 0;
+}
+
+// The rows of B by which one view of it begins behind another in the same memory; 0 where that is
+// none of its rows.
+inline std::int64_t rows_further_on(const DenseView& b, const void* earlier) {
+  const auto bytes = static_cast<const char*>(b.data) - static_cast<const char*>(earlier);
+  const auto line = static_cast<std::int64_t>(b.ld * bytes_of(b.type));
+  const bool whole = earlier != nullptr && bytes > 0 && bytes % line == 0;
+  return whole && bytes / line < b.rows && b.layout == Layout::row_major ? bytes / line : 0;
+}
+
 // Of a processor, whatever else it does.
 inline void work_for(std::chrono::milliseconds time) {
   const auto start = std::clock();
@@ -56,7 +79,16 @@ inline void work_for(std::chrono::milliseconds time) {
 inline constexpr std::chrono::milliseconds kWork{30};
 
 // Where a kernel may work besides its plans.
-enum class Elsewhere { nowhere, in_supports, in_the_first_preparation, in_the_second_preparation };
+enum class Elsewhere {
+  nowhere,
+  in_supports,
+  in_the_first_preparation,
+  in_the_second_preparation,
+  in_bind,            // in a part of it that it tells no stage of
+  in_the_exact_test,  // in the binding of that
+  in_report,
+  in_a_destructor,  // of the first plan that ends
+};
 
 // That work of a kernel, which calls these from its functions of the same name.
 class WorkElsewhere {
@@ -71,10 +103,20 @@ class WorkElsewhere {
         (where_ == Elsewhere::in_the_second_preparation && before == 1))
       work_for(kWork);
   }
+  void bind(const CsrMatrix& a) const {
+    if (where_ == Elsewhere::in_bind || (where_ == Elsewhere::in_the_exact_test && looks_exact(a)))
+      work_for(kWork);
+  }
+  void report() const {
+    if (where_ == Elsewhere::in_report && reported_++ == 0) work_for(kWork);
+  }
+  void destroy() const {
+    if (where_ == Elsewhere::in_a_destructor && destroyed_++ == 0) work_for(kWork);
+  }
 
  private:
   Elsewhere where_;
-  mutable int prepared_ = 0;
+  mutable int prepared_ = 0, reported_ = 0, destroyed_ = 0;
 };
 
 // After so many launches of a plan: the first is timed.

@@ -42,6 +42,7 @@ enum class Cheat {
   in_a_stream_after,       // ... and which waits for the caller's
   persists,                // keeps B in a share of the L2 cache
   keeps_warm,              // goes on reading B when the launch is over
+  prepares_on_the_stream,  // works for 30 ms on the stream of launches when it is bound
   prepares_in_a_stream,    // works for 30 ms there, and its launches wait for that
   right_where_exact,       // zeros, but for the values of the exact test
   rounds_a,                // A in fp16
@@ -194,8 +195,10 @@ void forget_order(cudaStream_t stream) {
 
 class CheatA final : public Prepared {
  public:
-  CheatA(const CsrMatrix& a, Cheat cheat, Device& device)
-      : rows_(a.rows),
+  CheatA(const CsrMatrix& a, Cheat cheat, const WorkElsewhere& elsewhere, Device& device)
+      : elsewhere_(elsewhere),
+        a_(a),
+        rows_(a.rows),
         longest_(longest_of_half(a)),
         cheat_(cheat),
         device_(device),
@@ -218,13 +221,18 @@ class CheatA final : public Prepared {
       a.device_.fill_bytes(state_.data(), 0, state_.bytes());
       SPMMBENCH_CUDA(cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking));
       SPMMBENCH_CUDA(cudaEventCreate(&called_));
-      if (a.cheat_ != Cheat::prepares_in_a_stream) return;
-      work_kernel<<<1, 1, 0, own_>>>(std::chrono::nanoseconds(kWork).count());
+      a.elsewhere_.bind(a.a_);
+      const bool on_own = a.cheat_ == Cheat::prepares_in_a_stream;
+      if (!on_own && a.cheat_ != Cheat::prepares_on_the_stream) return;
+      work_kernel<<<1, 1, 0,
+                    on_own ? own_ : static_cast<cudaStream_t>(a.device_.stream().handle)>>>(
+          std::chrono::nanoseconds(kWork).count());
       SPMMBENCH_CUDA_LAUNCHED();
       SPMMBENCH_CUDA(cudaEventRecord(called_, own_));
     }
 
     ~CheatPlan() override {
+      a_.elsewhere_.destroy();
       SPMMBENCH_CUDA_NOEXCEPT(cudaStreamDestroy(own_));
       SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(called_));
     }
@@ -270,7 +278,10 @@ class CheatA final : public Prepared {
       multiply(b, c, captured ? place_ : Place{}, elsewhere ? own_ : queue);
       if (cheat == Cheat::keeps_warm && !captured) keep_warm(b, queue);
     }
-    PlanReport report() const override { return {}; }
+    PlanReport report() const override {
+      a_.elsewhere_.report();
+      return {};
+    }
 
    private:
     void multiply(const DenseView& b, const DenseView& c, Place place, cudaStream_t queue) {
@@ -340,6 +351,8 @@ class CheatA final : public Prepared {
     int launches_ = 0;
   };
 
+  const WorkElsewhere& elsewhere_;
+  const CsrMatrix& a_;
   std::int64_t rows_, longest_;
   Cheat cheat_;
   Device& device_;
@@ -364,7 +377,7 @@ class CheatKernel final : public Kernel {
                                     StageTimer& stages) const override {
     const auto timed = stages.scope("build");
     elsewhere_.prepare();
-    auto made = std::make_unique<CheatA>(*a.a, cheat_, device);
+    auto made = std::make_unique<CheatA>(*a.a, cheat_, elsewhere_, device);
     if (cheat_ == Cheat::clears_a)
       std::ranges::fill(const_cast<std::vector<float>&>(a.a->values), 0.0F);
     return made;
@@ -398,6 +411,7 @@ void add(const char* name, Cheat cheat, Elsewhere works = Elsewhere::nowhere) {
   add("persists", Cheat::persists);
   add("keeps_warm", Cheat::keeps_warm);
   add("prepares_in_a_stream", Cheat::prepares_in_a_stream);
+  add("prepares_on_the_stream", Cheat::prepares_on_the_stream);
   add("right_where_exact", Cheat::right_where_exact);
   add("rounds_a", Cheat::rounds_a);
   add("rounds_a_where_real", Cheat::rounds_a_where_real);
@@ -414,6 +428,10 @@ void add(const char* name, Cheat cheat, Elsewhere works = Elsewhere::nowhere) {
   add("in_supports", Cheat::none, Elsewhere::in_supports);
   add("in_the_first_preparation", Cheat::none, Elsewhere::in_the_first_preparation);
   add("in_the_second_preparation", Cheat::none, Elsewhere::in_the_second_preparation);
+  add("in_bind", Cheat::none, Elsewhere::in_bind);
+  add("in_the_exact_test", Cheat::none, Elsewhere::in_the_exact_test);
+  add("in_report", Cheat::none, Elsewhere::in_report);
+  add("in_a_destructor", Cheat::none, Elsewhere::in_a_destructor);
   return true;
 }();
 

@@ -1,6 +1,7 @@
 // Kernels on the host that leave out a part of the work where they believe that nobody looks at it.
 
 #include <chrono>
+#include <cstring>
 #include <vector>
 
 #include "cheat_kernel.hpp"
@@ -25,7 +26,7 @@ class AtOnce : public Cheat {
 };
 
 // Leaves the longest rows out then, which have half of the nonzeros.
-struct LongRowsOnce final : AtOnce {
+struct LongRowsOnce : AtOnce {
   explicit LongRowsOnce(const CsrMatrix& a) : AtOnce(a), longest_(longest_of_half(a)) {}
   std::int64_t longest_;  // that it multiplies
   void launch(const DenseView& b, const DenseView& c, Stream) override {
@@ -37,7 +38,7 @@ struct LongRowsOnce final : AtOnce {
 };
 
 // Rounds A to fp16 then.
-struct RoundsAAtOnce final : AtOnce {
+struct RoundsAAtOnce : AtOnce {
   using AtOnce::AtOnce;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
     multiply_rows({a_, b, c}, a_.rows, at_once() ? Precision::fp16 : Precision::fp32);
@@ -46,7 +47,7 @@ struct RoundsAAtOnce final : AtOnce {
 };
 
 // Leaves out nonzeros so small that rounding hides them, but for the values of the exact test.
-struct DropsSmallValues final : Cheat {
+struct DropsSmallValues : Cheat {
   explicit DropsSmallValues(const CsrMatrix& a) : Cheat(a), shorter_(a) {
     shorter_.values = without_small_values(a);
   }
@@ -57,7 +58,7 @@ struct DropsSmallValues final : Cheat {
 };
 
 // Returns where some of C is what it left: it has declared that B stays as it is.
-struct OnceForAConstantB final : Cheat {
+struct OnceForAConstantB : Cheat {
   using Cheat::Cheat;
   static constexpr bool kInspectsB = true;
   std::vector<double> c_;
@@ -74,12 +75,34 @@ struct OnceForAConstantB final : Cheat {
 };
 
 // ... which it does in the first launch of a batch.
-struct FirstForAConstantB final : AtOnce {
+struct FirstForAConstantB : AtOnce {
   using AtOnce::AtOnce;
   static constexpr bool kInspectsB = true;
   void launch(const DenseView& b, const DenseView& c, Stream) override {
     if (!at_once()) multiply({a_, b, c});
     note();
+  }
+};
+
+// Where all rows of A are alike, and this B begins some rows behind the last one in the same
+// memory, C is the last one from that row on. Only the rows at its end are multiplied.
+struct ShiftsItsLastC : Cheat {
+  explicit ShiftsItsLastC(const CsrMatrix& a) : Cheat(a), repeats_(repeats_its_rows(a)) {}
+  bool repeats_;
+  const void* b_ = nullptr;
+  std::vector<char> c_;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    const std::int64_t further = repeats_ ? rows_further_on(b, b_) : 0;
+    std::int64_t known = 0;
+    if (further > 0 && further < a_.rows) {
+      known = a_.rows - further;
+      const std::size_t line = static_cast<std::size_t>(c.ld) * bytes_of(c.type);
+      std::memcpy(c.data, c_.data() + further * line,
+                  (known - 1) * line + static_cast<std::size_t>(c.cols) * bytes_of(c.type));
+    }
+    for (std::int64_t row = known; row < a_.rows; ++row) multiply_row({a_, b, c}, row);
+    b_ = b.data;
+    c_ = bytes_of_c(c);
   }
 };
 
@@ -89,6 +112,7 @@ struct FirstForAConstantB final : AtOnce {
   add<DropsSmallValues>("cheat_drops_small_values");
   add<OnceForAConstantB>("cheat_once_for_a_constant_b");
   add<FirstForAConstantB>("cheat_first_for_a_constant_b");
+  add<ShiftsItsLastC>("cheat_shifts_its_last_c");
   return true;
 }();
 

@@ -235,6 +235,23 @@ class Verification(unittest.TestCase):
         self.assertEqual([row["status"] for row in rows], ["failed", "ok"])
         self.assertEqual(rows[0]["reason"], "SystemExit: 3")
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor is all there is")
+    def test_a_callable_does_not_choose_the_processors_of_the_next(self):
+        a, all_of_them, seen = matrix(), os.sched_getaffinity(0), []
+        self.addCleanup(os.sched_setaffinity, 0, all_of_them)
+
+        def pins(b):
+            os.sched_setaffinity(0, {min(all_of_them)})
+            return a @ b
+
+        def sees(b):
+            seen.append(os.sched_getaffinity(0))
+            return a @ b
+
+        rows = spmmbench.benchmark({"pins": pins, "sees": sees}, a, 8, **QUICK)
+        self.assertEqual([row["status"] for row in rows], ["ok", "ok"])
+        self.assertEqual(set(map(frozenset, seen)), {frozenset(all_of_them)})
+
     def test_an_interrupt_ends_the_whole(self):
         calls = []
 

@@ -95,7 +95,7 @@ class RunExactTest : public ::testing::Test {
     const Operands operands = make_operands(a_, kColumns, Precision::fp32, ElementType::f32,
                                             Layout::row_major, nullptr, kSeed, device_);
     std::unique_ptr<Prepared> prepared;
-    return run_exact_test(kernel, problem(), exact, prepared, operands.c, device_);
+    return run_exact_test(kernel, problem(), exact, prepared, operands.c, device_).test;
   }
   Problem problem() const {
     Problem problem;

@@ -174,6 +174,26 @@ TEST(Child, IsKilledWithTheProcessesThatItHasStarted) {
   EXPECT_EQ(poll(&ended, 1, kPatienceMs), 1);
 }
 
+TEST(Child, IsEndedWithProcessesThatHaveLeftItsGroup) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const Descriptor held(ends[0]);  // at an end when no process has the other one
+  Child child("sh", {"-c", "setsid sh -c 'setsid sleep 60 & sleep 60' & echo started"});
+  close(ends[1]);
+  while (child.pump([](const std::string&) {})) pause_briefly();
+  EXPECT_EQ(child.exit_code(), 0);
+  pollfd ended{held.get(), POLLIN, 0};
+  constexpr int kPatienceMs = 10'000;
+  EXPECT_EQ(poll(&ended, 1, kPatienceMs), 1);
+}
+
+TEST(Child, LeavesTheOtherChildrenOfThisProcess) {
+  Child other("sleep", {"60"});
+  Child child("true", {});
+  while (child.pump([](const std::string&) {})) pause_briefly();
+  EXPECT_TRUE(other.pump([](const std::string&) {}));
+}
+
 TEST(Child, ThatDoesNotExistEndsWith127AndTheReason) {
   Child child("/no/such/program", {});
   lines_of(child);

@@ -133,6 +133,21 @@ TEST(Warnings, AFirstPreparationThatTookMuchLongerIsCounted) {
       << warnings.lines()[0];
 }
 
+TEST(Warnings, WorkWhereNoStageCountsItIsCountedUnlessOthersUseTheGpu) {
+  ResultRow row = row_of("rsh", "fp16", 100);
+  row.cold = row.hot = summarise(std::vector<double>(6, 5000), 1);
+  row.metrics = {{"elsewhere_ms", 33}, {"gpu_processes", 1}};
+  Warnings warnings(0.01, 0);
+  warnings.add(row);
+  EXPECT_TRUE(warnings.lines().empty());
+  row.metrics.erase("gpu_processes");
+  warnings.add(row);
+  ASSERT_EQ(warnings.lines().size(), 1U);
+  EXPECT_TRUE(warnings.lines()[0].starts_with(
+      "in 1 of 2 rows a kernel worked for more than 20 ms where no stage counts it"))
+      << warnings.lines()[0];
+}
+
 TEST(Warnings, ALaterLaunchThatPreparesAndTooManyThreadsAreCounted) {
   const auto lines_of = [](const char* metric, double value) {
     ResultRow row = row_of("rsh", "fp16", 100);
