@@ -111,7 +111,8 @@ Division divide(const SparseOperand& a, std::int64_t n, const Options& options, 
 }
 
 // Whether lanes walk rows of their own: by default where rows are long, about as long as each
-// other, and have so many nonzeros that a CTA's share cache lines of B.
+// other, so many that they fill the device, and have so many nonzeros that a CTA's share cache
+// lines of B.
 const auto kOwnRows = auto_integer_option(
     "own_rows", 0, 1, "1: each lane walks a row of its own, where N fills one lane");
 bool may_own_rows(const SparseOperand& a, const Division& division, std::int64_t n) {
@@ -122,6 +123,9 @@ bool prefers_own_rows(const SparseOperand& a, const DeviceCsr& csr, Device& devi
   constexpr std::int64_t kLeastShare = 1024;  // a nonzero in so many columns
   constexpr std::int64_t kLeastB = 1 << 18;   // rows, more than the L1 cache holds
   const std::int64_t mean = a.nnz() / a.m();
+  const std::int64_t least_rows =
+      std::int64_t{device.info().sm_count} * csr_merge::kOwnCtasPerSm * csr_merge::kThreads;
+  if (a.m() < least_rows) return false;
   if (mean < kLongRow || a.k() < kLeastB || mean * kLeastShare < a.k()) return false;
   const Buffer longest = device.allocate(sizeof(unsigned long long));
   device.fill_bytes(longest.data(), 0, longest.bytes());

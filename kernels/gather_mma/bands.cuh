@@ -32,13 +32,12 @@ struct BandArguments {
   float scale;
 };
 
-// `images`: planes of B or copies, of which one is one.
-inline BandLayout band_layout(int planes, int images, std::int32_t chunk_cols, std::int64_t pieces,
+// `b_bytes`: of B in shared memory.
+inline BandLayout band_layout(std::int64_t b_bytes, int planes, std::int64_t pieces,
                               std::int64_t band_rows, std::int64_t chunks) {
   const auto row_bytes = static_cast<std::int64_t>(planes * kPlaneColumns * sizeof(float));
   const std::int64_t own_rows = (band_rows + chunks - 1) / chunks;
-  const std::int64_t image_bytes = std::int64_t{Streams::lines(chunk_cols)} * kMoveBytes;
-  const std::int64_t sums = image_bytes + (planes > 1 ? kPlaneBytes : (images - 1) * image_bytes);
+  const std::int64_t sums = b_bytes;
   const std::int64_t inbox = sums + pieces * Streams::kRows * row_bytes;
   const std::int64_t row_parts = inbox + (chunks > 1 ? chunks * own_rows * row_bytes : 0);
   constexpr std::int64_t kBarrierBytes = sizeof(std::uint64_t);
@@ -79,7 +78,7 @@ __device__ inline void add_to(float4& sum, const float4& x) {
 template <int kPlanes>
 class Band {
   static constexpr int kColumns = kPlanes * kPlaneColumns;
-  static constexpr int kFours = kColumns / 4;
+  static constexpr int kRowThreads = kThreads / (kColumns / 4);  // with the same four columns
 
  public:
   __device__ Band(const BandArguments& args, const DenseView& c, char* shared)
@@ -111,16 +110,15 @@ class Band {
     if (blocks_ > 1) ptx::cluster_wait();
     __syncthreads();
     const std::int64_t first_column = blockIdx.y * std::int64_t{kColumns};
-    for (int i = threadIdx.x; i < rows_ * kFours; i += kThreads) {
-      const int row = i % rows_, column = i / rows_ * 4;
+    const int column = threadIdx.x / kRowThreads * 4;
+    for (int row = threadIdx.x % kRowThreads; row < rows_; row += kRowThreads) {
       const float4 sum = sum_of_pieces(row, column);
       if (blocks_ > 1) send(row, column, sum);
       else store_scaled(c_, first_row_ + row, first_column + column, sum, args_.scale);
     }
     if (blocks_ == 1) return;
     mbarrier::wait(received(), 0);
-    for (int i = threadIdx.x; i < own_rows_ * kFours; i += kThreads) {
-      const int row = i % own_rows_, column = i / own_rows_ * 4;
+    for (int row = threadIdx.x % kRowThreads; row < own_rows_; row += kRowThreads) {
       float4 sum{};
       for (int block = 0; block < blocks_; ++block)
         add_to(sum, *reinterpret_cast<const float4*>(shared_ + inbox_at(block, row, column)));

@@ -1,9 +1,10 @@
 // gather_mma: weights that are mostly zeros times few columns of B (N <= 16), on the tensor cores,
 // without ever making A dense. Every step takes 32 nonzeros, 8 each of 4 rows, and the 32 rows of B
 // that they need. Rows of B lie in shared memory, ldmatrix gathers them by address, and each column
-// of the A operand holds one nonzero, in the row that it belongs to. So the cost follows the
-// nonzeros, not the positions: 3 bytes, 2 in fp8, and an eighth of a turn of shared memory for each
-// nonzero.
+// of the A operand holds one nonzero, in the row that it belongs to. In fp8 lanes gather rows of B
+// and multiply them by their nonzeros, and mma adds up (gather_mma/quads.cuh). So the cost follows
+// the nonzeros, not the positions: for each 3 bytes and an eighth of a turn of shared memory, in
+// fp8 2 bytes and three quarters of that.
 //
 // docs/kernels/gather_mma.md has the pictures and what was measured.
 
@@ -33,8 +34,8 @@ using Streams = SlotStreams;
 const auto kMinFill =
     real_option("min_fill", "0.02", 0, 1, "least share of nonzeros in large matrices");
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 24;  // never refused for fill
-const auto kCopies = auto_integer_option<int>("copies", 1, Streams::kMostCopies,
-                                              "of B in shared memory, where N is at most 8");
+const auto kCopies = auto_integer_option<int>(
+    "copies", 1, Streams::kMostCopies, "of B in shared memory, where N is at most 8, or in 8 bits");
 const auto kBands = auto_integer_option<std::int64_t>(
     "bands", 1, 1 << 16, "of rows, at most: a cluster each; 1: a second kernel adds all sums");
 
@@ -56,10 +57,31 @@ constexpr int kMostPlanes = 2;
 
 int planes_of(std::int64_t n) { return n <= gather_mma::kPlaneColumns ? 1 : 2; }
 int columns_of(std::int64_t n) { return planes_of(n) * gather_mma::kPlaneColumns; }
-int copies_of(std::int64_t n, const Options& options) {
-  return planes_of(n) > 1 ? 1 : kCopies(options).value_or(Streams::kMostCopies);
-}
 std::int64_t tiles_of(std::int64_t n) { return (n + columns_of(n) - 1) / columns_of(n); }
+
+int copies_of(ElementType type, int planes, const Options& options) {
+  const bool may_have_two = type == ElementType::e4m3 || planes == 1;
+  return may_have_two ? kCopies(options).value_or(Streams::kMostCopies) : 1;
+}
+// Of B in shared memory, with 16 bytes a row (gather_mma/rows_of_b.cuh).
+int images_of(ElementType type, int planes, int copies) {
+  if (type != ElementType::e4m3) return std::max(planes, copies);
+  return planes == 1 ? 2 * copies : copies;
+}
+// Planes lie as far apart as the largest chunk has them.
+std::int64_t b_bytes(ElementType type, int planes, int copies, std::int32_t chunk_cols) {
+  const std::int64_t image = gather_mma::image_bytes(chunk_cols);
+  if (type != ElementType::e4m3 && planes > 1) return gather_mma::kPlaneBytes + image;
+  return images_of(type, planes, copies) * image;
+}
+// As few as the images of B leave room beside them.
+std::int64_t chunks_of(std::int64_t cols, int images, const DeviceInfo& device) {
+  constexpr std::int64_t kOthers = 28 << 10;  // bytes: sums, and what lies beyond the chunk's rows
+  const std::int64_t most = (static_cast<std::int64_t>(device.shared_per_block) - kOthers) /
+                            (images * gather_mma::kRowBytes);
+  const std::int64_t most_cols = std::min<std::int64_t>(Streams::kMostChunk, most);
+  return (cols + most_cols - 1) / most_cols;
+}
 
 // Clusters of so many blocks that run at once, each block alone on its multiprocessor.
 std::int64_t resident_clusters(unsigned blocks, const DeviceInfo& device) {
@@ -82,11 +104,12 @@ std::int64_t resident_clusters(unsigned blocks, const DeviceInfo& device) {
 
 // A band for each cluster of as many blocks as there are chunks; one band where a cluster cannot
 // have so many, or what a block must hold exceeds its shared memory.
-Streams::Cut choose_cut(std::int64_t rows, std::int64_t cols, int copies, std::int64_t most_bands,
-                        const DeviceInfo& device) {
+Streams::Cut choose_cut(std::int64_t rows, std::int64_t cols, ElementType type, int planes,
+                        int copies, std::int64_t most_bands, const DeviceInfo& device) {
   constexpr std::int64_t kMostCluster = 8;  // on every device with clusters
-  const Streams::Cut one{.blocks = device.sm_count, .warps = gather_mma::kWarps, .copies = copies};
-  const std::int64_t chunks = Streams::least_chunks(cols);
+  const std::int64_t chunks = chunks_of(cols, images_of(type, planes, copies), device);
+  const Streams::Cut one{
+      .blocks = device.sm_count, .warps = gather_mma::kWarps, .chunks = chunks, .copies = copies};
   if (rows == 0 || cols == 0 || chunks > kMostCluster || most_bands == 1) return one;
   Streams::Cut cut = one;
   cut.bands = std::min({most_bands, (rows + Streams::kRows - 1) / Streams::kRows,
@@ -98,21 +121,22 @@ Streams::Cut choose_cut(std::int64_t rows, std::int64_t cols, int copies, std::i
   sizes.lay_out(cut);
   const std::int64_t pieces =
       (sizes.band_rows + Streams::kRows - 1) / Streams::kRows + gather_mma::kWarps - 1;
-  const BandLayout layout = band_layout(copies == 1 ? kMostPlanes : 1, 2, sizes.chunk_cols, pieces,
-                                        sizes.band_rows, sizes.chunks);
+  const BandLayout layout = band_layout(b_bytes(type, planes, copies, sizes.chunk_cols), planes,
+                                        pieces, sizes.band_rows, sizes.chunks);
   return static_cast<std::size_t>(layout.bytes) <= device.shared_per_block ? cut : one;
 }
 
-// A on the device, the same for every shape.
+// A on the device, the same for every shape with as many planes.
 struct Matrix {
-  Matrix(const SparseOperand& a, int copies, std::int64_t most_bands, Device& device,
+  Matrix(const SparseOperand& a, int planes, int copies, std::int64_t most_bands, Device& device,
          StageTimer& stages)
       : type(storage_type(a.precision)), scale(a.scale()), sm_count(device.info().sm_count) {
     const ResidentCsr csr(a, device, stages);
     const auto timed = stages.scope("build");
     const DeviceCsr view = csr.view();
     streams = gather_mma::build_streams(
-        view, choose_cut(view.rows, view.cols, copies, most_bands, device.info()), device);
+        view, choose_cut(view.rows, view.cols, type, planes, copies, most_bands, device.info()),
+        device);
     arguments = {.block_chunk = streams.block_chunk.as<std::int32_t>(),
                  .ranges = streams.ranges.as<Streams::Range>(),
                  .pieces = streams.pieces.as<Streams::Piece>(),
@@ -146,13 +170,13 @@ class GatherMmaPlan final : public Plan {
       bands_ = {.row_parts = s.row_parts.as<RowParts>(),
                 .band_rows = static_cast<std::int32_t>(s.band_rows),
                 .own_rows = static_cast<std::int32_t>((s.band_rows + s.chunks - 1) / s.chunks),
-                .at = band_layout(planes_of(n), images(), s.chunk_cols, s.most_pieces, s.band_rows,
-                                  s.chunks),
+                .at = band_layout(b_bytes(a.type, planes_of(n), arguments_.copies, s.chunk_cols),
+                                  planes_of(n), s.most_pieces, s.band_rows, s.chunks),
                 .scale = 1};
       allow_shared_bytes(variant_.multiply_bands, bands_.at.bytes);
       return;
     }
-    allow_shared_bytes(variant_.multiply, gather_mma::shared_bytes(images()));
+    allow_shared_bytes(variant_.multiply, shared_bytes());
     partial_ = device.allocate(tiles_of(n) * a.arguments.piece_count * Streams::kRows *
                                columns_of(n) * sizeof(float));
     arguments_.partial = partial_.as<float>();
@@ -161,14 +185,17 @@ class GatherMmaPlan final : public Plan {
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     if (a_.in_bands()) {
       bands_.scale = a_.scale * b.scale;
+      if (a_.streams.chunks == 1)
+        return launch_dependent(variant_.multiply_bands, grid(), dim3(gather_mma::kThreads),
+                                bands_.at.bytes, stream, true, arguments_, bands_, b, c);
       launch_dependent_clusters(variant_.multiply_bands, static_cast<unsigned>(a_.streams.chunks),
                                 grid(), dim3(gather_mma::kThreads), bands_.at.bytes, stream,
                                 arguments_, bands_, b, c);
       return;
     }
     if (a_.arguments.piece_count > 0)
-      launch_dependent(variant_.multiply, grid(), dim3(gather_mma::kThreads),
-                       gather_mma::shared_bytes(images()), stream, true, arguments_, b);
+      launch_dependent(variant_.multiply, grid(), dim3(gather_mma::kThreads), shared_bytes(),
+                       stream, true, arguments_, b);
     add_parts(b, c, stream);
   }
 
@@ -176,8 +203,9 @@ class GatherMmaPlan final : public Plan {
     PlanReport report;
     report.format = a_.streams.stats;
     report.device_bytes = a_.bytes() + partial_.bytes();
-    // Each mma multiplies 16 x 16, of which 16 are nonzeros.
-    report.issued_flops = 2.0 * Streams::kRows * static_cast<double>(a_.streams.stats.stored) *
+    // Each mma multiplies 16 x 16, of which 16 are nonzeros, or in 8 bits 32.
+    const double rows_of_mma = a_.type == ElementType::e4m3 ? 8 : 16;
+    report.issued_flops = 2.0 * rows_of_mma * static_cast<double>(a_.streams.stats.stored) *
                           static_cast<double>(tiles_of(n_) * columns_of(n_));
     report.metrics["pieces"] = static_cast<double>(a_.arguments.piece_count);
     report.metrics["bands"] = static_cast<double>(a_.streams.bands);
@@ -185,7 +213,11 @@ class GatherMmaPlan final : public Plan {
   }
 
  private:
-  int images() const { return std::max(planes_of(n_), arguments_.copies); }
+  // Of `multiply`.
+  int shared_bytes() const {
+    return static_cast<int>(
+        b_bytes(a_.type, planes_of(n_), arguments_.copies, arguments_.chunk_cols));
+  }
   dim3 grid() const {
     return dim3(static_cast<unsigned>(a_.streams.block_count), static_cast<unsigned>(tiles_of(n_)));
   }
@@ -232,13 +264,15 @@ class GatherMmaPrepared final : public Prepared {
       : a_(a), options_(options), device_(device) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    const int copies = copies_of(shape.n, options_);
+    const int planes = planes_of(shape.n);
+    const int copies = copies_of(storage_type(a_.precision), planes, options_);
     const bool is_wide = tiles_of(shape.n) > 1;
-    Form& form = is_wide ? wide_form_ : forms_[copies - 1];
+    Form& form = is_wide ? wide_form_ : forms_[planes - 1];
     // With several tiles bands have not been faster: 3.8 x the time on cora at N = 128.
     if (form.matrix == nullptr)
-      form.matrix = std::make_unique<Matrix>(
-          a_, copies, kBands(options_).value_or(is_wide ? 1 : INT64_MAX), device_, form.cost);
+      form.matrix = std::make_unique<Matrix>(a_, planes, copies,
+                                             kBands(options_).value_or(is_wide ? 1 : INT64_MAX),
+                                             device_, form.cost);
     stages.add(form.cost);
     const auto timed = stages.scope("upload");
     return std::make_unique<GatherMmaPlan>(*form.matrix, shape.n, device_);
@@ -253,7 +287,7 @@ class GatherMmaPrepared final : public Prepared {
   SparseOperand a_;
   Options options_;
   Device& device_;
-  Form forms_[Streams::kMostCopies], wide_form_;
+  Form forms_[kMostPlanes], wide_form_;
 };
 
 class GatherMma final : public Kernel {
@@ -263,7 +297,10 @@ class GatherMma final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     if (tiles_of(problem.n) > kMaxGridY)
       return Support::no(fmt::format("N above {}", kMaxGridY * columns_of(problem.n)));
-    const std::int64_t chunks = Streams::least_chunks(problem.k());
+    const ElementType type = storage_type(problem.precision);
+    const int planes = planes_of(problem.n);
+    const std::int64_t chunks = chunks_of(
+        problem.k(), images_of(type, planes, copies_of(type, planes, problem.options)), device);
     const double positions = static_cast<double>(problem.m()) * static_cast<double>(problem.k());
     const double fill = static_cast<double>(problem.nnz()) / std::max(1.0, positions);
     if (positions > static_cast<double>(kSmallPositions) && fill < kMinFill(problem.options))
@@ -276,7 +313,7 @@ class GatherMma final : public Kernel {
     const std::int64_t warps = std::int64_t{device.sm_count + chunks} * gather_mma::kWarps;
     const std::int64_t pieces = runs / Streams::kRows + chunks + warps;
     return Support::yes(static_cast<std::size_t>(
-        (1 + static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)))) * slots +
+        (1 + static_cast<std::int64_t>(bytes_of(type))) * slots +
         pieces * Streams::kRows * (4 + 4 * columns_of(problem.n) * tiles_of(problem.n))));
   }
 

@@ -69,9 +69,9 @@ struct SlotStreams {
     return static_cast<int>(moves >> (8 * step) & 0xFFU);
   }
   // Places in the stream: the word with a lane's moves in a quad, and the bits with the value of a
-  // slice's row in a slot. A lane has the moves of a group in four words, and the values in twice
-  // four, each of a row; in 8 bits in four, each of two rows.
-  // `bytes`: of a value.
+  // slice's row in a slot. A lane has the moves of a group in four words. Of values in 16 bits it
+  // has twice four words, each of a row in two slots; in 8 bits four words, each of the quad's
+  // nonzeros that it has the moves of, byte s of step s. `bytes`: of a value.
   static constexpr std::int64_t move_word(int bytes, std::int64_t quad, int lane) {
     return quad / kGroupQuads * group_words(bytes) + lane * kGroupQuads + quad % kGroupQuads;
   }
@@ -80,13 +80,16 @@ struct SlotStreams {
     int shift;
   };
   static constexpr Bits value_bits(int bytes, std::int64_t quad, int row, int slot) {
+    if (bytes == 1) {
+      const int lane = octet_of(row) * kOctet + slot;
+      return {move_word(bytes, quad, lane) + kLanes * kGroupQuads, 8 * step_of(row)};
+    }
     const int lane = row % 8 * 4 + slot / 2, in_group = static_cast<int>(quad % kGroupQuads);
     const int half = 2 * in_group + row / 8;  // of a quad's two halves of rows
-    const std::int64_t group = quad / kGroupQuads * group_words(bytes);
     constexpr int kPart = kLanes * kGroupQuads;
-    if (bytes == 2)
-      return {group + (1 + half / 4) * kPart + lane * kGroupQuads + half % 4, 16 * (slot % 2)};
-    return {group + kPart + lane * kGroupQuads + in_group, 16 * (half % 2) + 8 * (slot % 2)};
+    return {quad / kGroupQuads * group_words(bytes) + (1 + half / 4) * kPart + lane * kGroupQuads +
+                half % 4,
+            16 * (slot % 2)};
   }
   std::int64_t move_word(std::int64_t quad, int lane) const {
     return move_word(value_bytes(), quad, lane);
@@ -185,7 +188,9 @@ struct SlotStreams {
     std::int64_t bands = 1;
     std::int64_t chunks = 0;  // at least; 0: as few as there can be
     int copies = 1;           // of B
-    Cut in_one_band() const { return {.blocks = blocks, .warps = warps, .copies = copies}; }
+    Cut in_one_band() const {
+      return {.blocks = blocks, .warps = warps, .chunks = chunks, .copies = copies};
+    }
   };
   // With one band where several would leave blocks too uneven. The values must be exact in `type`.
   static SlotStreams build(const CsrMatrix& matrix, ElementType type, const Cut& cut);
