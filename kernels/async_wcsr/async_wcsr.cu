@@ -417,8 +417,8 @@ class AsyncWcsr final : public Kernel {
     // 8 rows are chosen only where they hold less.
     const std::int64_t columns = problem.nnz() + problem.m();
     const std::int64_t window_rows = window::kWindow(problem.options).value_or(8);
-    // Wider values leave room enough for CSR, which is there while the format is built.
-    const std::int64_t csr = value_bytes == 1 ? problem.nnz() * 5 : 0;
+    // CSR is there while the format is built.
+    const std::int64_t csr = problem.nnz() * (4 + value_bytes);
     return Support::yes(static_cast<std::size_t>(columns * (4 + window_rows * value_bytes) +
                                                  8 * problem.m() + csr));
   }
