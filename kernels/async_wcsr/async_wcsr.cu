@@ -315,7 +315,8 @@ class AsyncWcsrPrepared final : public Prepared {
       }
     }
     out.matrix = build_on_device(choice, out.shape, *order, places, cost);
-    // What is copied from below is freed before it has been: the work is not cut beside that.
+    // The copies below read memory that is freed when this function ends. So work is not cut on a
+    // second stream beside them.
     if (nonempty.rows.data() != nullptr || !a_.row_ids.empty()) out.matrix.first_tile = nullptr;
     const auto timed = cost.scope("build");
     const auto copy = [&](const Buffer& rows, std::int64_t count) {
