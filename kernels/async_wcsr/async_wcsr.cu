@@ -360,6 +360,8 @@ class AsyncWcsrPrepared final : public Prepared {
     const ElementType type = storage_type(a_.precision);
     const auto value_bytes = static_cast<int>(bytes_of(type));
     const window::ChoiceRule rule{.rows = static_cast<double>(a_.m()),
+                                  .cols = static_cast<double>(a_.k()),
+                                  .nnz = static_cast<double>(a_.nnz()),
                                   .n = n,
                                   .value_bytes = value_bytes,
                                   .sms = static_cast<double>(device_.info().sm_count),

@@ -2,9 +2,13 @@
 // walking them costs.
 
 #include "select/estimate.hpp"
+
+#include <algorithm>
+
 #include "async_wcsr/factors.hpp"
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
+#include "window/cost.hpp"
 
 namespace spmmbench::async_wcsr {
 namespace {
@@ -23,10 +27,28 @@ std::vector<Amount> windows() {
           {"filled_rows", "100 rows an SM", window::filled_rows},
           {"variation", "deviations", amounts::variation}};
 }
+// Thousands of nonzeros of the longest row beyond 4000: its window is cut in many parts, whose sums
+// are added up in one place.
+double cut_row(const Product& p) {
+  constexpr double kCounted = 4000, kUnit = 1000;  // nonzeros
+  return std::max(0.0, p.f.max_row - kCounted) / kUnit;
+}
 std::vector<Amount> natural() {
   std::vector<Amount> all = windows();
   all.push_back({"a_csr", "us", amounts::a_csr});
   all.push_back({"gather_window", "us", window::gather_window});
+  all.push_back({"cut_row", "1000 nonzeros", cut_row});
+  return all;
+}
+
+// 1 where rows of B are narrow, but not so narrow that there are factors of their own: a row order
+// is then compared, and columns that most rows have are sought.
+double narrow_rows(const Product& p) {
+  return p.n > kNarrow && p.row_bytes <= window::kNarrowRow ? 1 : 0;
+}
+std::vector<Amount> prepare() {
+  std::vector<Amount> all = window::prepare();
+  all.push_back({"narrow_rows", "times", narrow_rows});
   return all;
 }
 std::vector<Amount> search() {
@@ -44,7 +66,7 @@ Standing standing_of_search(const Product& p) {
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr",
                               .us = natural(),
-                              .prepare_ms = window::prepare(),
+                              .prepare_ms = prepare(),
                               .factors = async_wcsr::factors(),
                               .narrow = kNarrow,
                               .on_device = true,

@@ -76,7 +76,8 @@ std::optional<Chosen> Chooser::choose_for_few_calls(const Start& start, const Sh
   std::vector<Candidate> all;
   {
     const auto timed = stages.scope("choose");
-    all = candidates_by_sizes(start);
+    if (by_total(start.candidate) < kNothingPaysUs) all = {start.candidate};
+    else all = candidates_by_sizes(start);
     std::ranges::stable_sort(all, {}, by_total);
   }
   const double by_sizes_us = by_total(all.front());

@@ -13,6 +13,9 @@
 
 namespace spmmbench {
 
+// After less products nothing that has to be prepared pays, nor does comparing what might.
+constexpr double kNothingPaysUs = 50;
+
 // The product that needs no preparation.
 struct Start {
   Choice choice;

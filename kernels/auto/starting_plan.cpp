@@ -12,9 +12,6 @@
 namespace spmmbench {
 namespace {
 
-// After less products nothing that has to be prepared pays.
-constexpr double kNothingPaysUs = 50;
-
 // Where it is among the candidates, of which it becomes one.
 std::size_t place_of(const Candidate& one, std::vector<Candidate>& candidates) {
   const std::size_t at =

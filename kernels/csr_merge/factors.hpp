@@ -3,7 +3,7 @@
 //
 // Microseconds of a call:
 //   launch (launches), a_csr (us), b (us), c (us), spill (us), gather_rows (us),
-//   gather_distinct (us), nonzeros (100 an SM), rows (100 an SM)
+//   gather_shared (us), nonzeros (100 an SM), rows (100 an SM)
 // and milliseconds of preparation:
 //   constant (times), nonzeros (10^6), rows (10^6)
 

@@ -176,21 +176,30 @@ class CutRows {
   __device__ CutRows(const Task& task, const BlockRows& rows, const Kinds& before, const Kinds& all)
       : task_(task), rows_(rows), before_(before), join_(all.join()), sums_(all, join_) {}
 
-  // By all lanes of a warp. Rows of many segments are cut by the whole warp, one after the other.
+  // By all threads. Those of many segments are listed and cut by all of them, one after the other;
+  // what the list does not hold, by a warp.
   __device__ void write() const {
     constexpr std::int64_t kMany = 64;
+    constexpr int kListed = 32;
+    __shared__ Row listed[kListed];
+    __shared__ int count;
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
 #pragma unroll
     for (int i = 0; i < kPerThread; ++i) {
-      Row row{};
-      const std::int64_t parts = rows_.parts[i];
-      if (parts > 1) {
-        row = place(i);
-        if (row.parts <= kMany) write_parts(row, 0, 1);
-      }
-      for (unsigned many = __ballot_sync(~0U, row.parts > kMany); many != 0; many &= many - 1)
-        write_parts(row.of_lane(__ffs(static_cast<int>(many)) - 1),
+      const Row row = rows_.parts[i] > 1 ? place(i) : Row{};
+      const bool is_long = row.parts > kMany;
+      const int at = is_long ? atomicAdd(&count, 1) : 0;
+      if (!is_long) write_parts(row, 0, 1);
+      else if (at < kListed) listed[at] = row;
+      for (unsigned left = __ballot_sync(~0U, is_long && at >= kListed); left != 0;
+           left &= left - 1)
+        write_parts(row.of_lane(__ffs(static_cast<int>(left)) - 1),
                     static_cast<int>(threadIdx.x) % kWarpLanes, kWarpLanes);
     }
+    __syncthreads();
+    for (int i = 0; i < min(count, kListed); ++i)
+      write_parts(listed[i], static_cast<int>(threadIdx.x), kThreads);
   }
 
  private:

@@ -97,12 +97,7 @@ inline int cta_row_bytes(std::int64_t gathered_rows, const SparseOperand& a) {
   return gathered > kManyGathers * operands ? kSmallCtaRow : kMostCtaRow;
 }
 
-// Whether sorting the rows by length could bring rows that share hub columns together. Meshes
-// and FEM matrices have a variation of up to 0.6, graphs with hubs one of 0.9 and more.
-inline bool lengths_vary(Survey& survey) {
-  constexpr double kVaries = 0.8;
-  return survey.length_variation() > kVaries;
-}
+inline bool lengths_vary(Survey& survey) { return survey.length_variation() > kVariedLengths; }
 
 // Options of a kernel of the window engine: windows, its own, the launch.
 inline const auto kWindow = auto_choice_option<int>("window", {"8", "16", "32"}, "rows per window");
@@ -228,11 +223,10 @@ class WindowChooser {
   // compared, since reading them takes longer than the rest of a choice
   // (docs/decisions/row-orders.md).
   bool degree_may_gain(const Costed& natural, std::int64_t n, StageTimer& stages) const {
-    constexpr double kSlack = 1.03;
     const auto timed = stages.scope("compare");
     const Height expected = best_height(survey_->expect_by_length(), static_cast<double>(a_.m()), n,
                                         value_bytes_, format_, sms_, given_);
-    return expected.cost <= kSlack * natural.cost;
+    return expected.cost <= kSlackByLength * natural.cost;
   }
 
   // How many rows of B, or of the part of them that a CTA gathers, stay in the L2 cache; 0: all, or

@@ -100,8 +100,9 @@ SPMMBENCH_HOST_DEVICE inline Height best_height(const WcsrEstimate& estimate, do
 // bytes, and longer than kLeastUs: a product takes 3 us and more whatever it gathers. Of 79
 // matrices at N = 128, 28 gather less; in another order their products take 1.00 x, and the search
 // as long as 120 of them. Narrow rows of B were not measured (docs/decisions/row-orders.md).
-inline bool worth_order(const WcsrEstimate& natural, double rows, double cols, double nnz,
-                        std::int64_t n, int value_bytes, const FormatCost& format) {
+SPMMBENCH_HOST_DEVICE inline bool worth_order(const WcsrEstimate& natural, double rows, double cols,
+                                              double nnz, std::int64_t n, int value_bytes,
+                                              const FormatCost& format) {
   constexpr double kWorth = 0.45, kLeastUs = 2.2;
   const auto columns = static_cast<double>(n);
   const double row_bytes = columns * value_bytes;
@@ -114,5 +115,11 @@ inline bool worth_order(const WcsrEstimate& natural, double rows, double cols, d
   return gathers_us > kWorth * memory_bytes / kMemoryBytesPerUs &&
          (row_bytes <= kNarrowRow || gathers_us > kLeastUs);
 }
+
+// Whether sorting the rows by length could bring rows that share hub columns together: meshes and
+// FEM matrices have a variation of up to 0.6, graphs with hubs one of 0.9 and more.
+constexpr double kVariedLengths = 0.8;
+// Rows by length are compared where they should cost at most so many times what natural order does.
+constexpr double kSlackByLength = 1.03;
 
 }  // namespace spmmbench::window

@@ -93,6 +93,57 @@ __device__ Height best_of_lanes(const WcsrEstimate& estimate, const ChoiceRule& 
   return best;
 }
 
+// row_length_variation above kVariedLengths, by a warp.
+__device__ bool lengths_vary(const SurveyCounts& found, const ChoiceRule& rule) {
+  double mine = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < kSampledRows; i += wcsr::kWarpLanes)
+    mine += static_cast<double>(found.lengths[i]) / kSampledRows;
+  const double length = sum_of_lanes(mine, wcsr::kWarpLanes), mean = rule.nnz / rule.rows;
+  return length / mean - 1 > kVariedLengths * kVariedLengths;
+}
+
+// expect_by_length (format/wcsr_estimate.hpp), by a warp: two lanes have a row, each with half of
+// the columns.
+__device__ WcsrEstimate expect_by_length_of_lanes(const SurveyCounts& found, double nnz) {
+  constexpr int kLengths = 16, kEvery = static_cast<int>(kSampledRows) / kLengths;
+  const auto length_of = [&](int i) {
+    return static_cast<double>(found.lengths[i * kEvery + kEvery / 2]);
+  };
+  const int lane = static_cast<int>(threadIdx.x) % wcsr::kWarpLanes;
+  const double row = length_of(lane % kLengths);
+  double share[kWcsrHeightCount] = {};
+  for (int i = lane / kLengths; i < kLengths; i += wcsr::kWarpLanes / kLengths) {
+    const double q = fmin(1.0, row * length_of(i) / nnz), per_row = 1 / q;
+    double none = (1 - q) * (1 - q);  // to the power of the height
+    none *= none;
+    for (std::size_t h = 0; h < kWcsrHeightCount; ++h) {
+      none *= none;
+      share[h] += (1 - none) * per_row / (wcsr_height(h) * kLengths);
+    }
+  }
+  constexpr int kTile = WcsrShape{}.tile_columns;
+  WcsrEstimate out;
+  for (std::size_t h = 0; h < kWcsrHeightCount; ++h) {
+    const double of_row = share[h] + __shfl_xor_sync(wcsr::kAllLanes, share[h], kLengths);
+    const double gathered = of_row * wcsr_height(h) * row;
+    const double filled = ceil(gathered / kTile) * kTile;
+    out.gathered_share[h] = sum_of_lanes(of_row, kLengths) / kLengths;
+    out.stored_share[h] = sum_of_lanes(filled / (wcsr_height(h) * row), kLengths) / kLengths;
+  }
+  return out;
+}
+
+// Whether the host will sort rows by length, to compare that with natural order. Where A is large
+// the sort would wait long for windows to be placed that are then rarely taken. By a warp.
+__device__ bool may_sort_rows(const SurveyCounts& found, const WcsrEstimate& natural, double cost,
+                              const ChoiceRule& rule) {
+  if (rule.nnz < rule.placed_soon || !lengths_vary(found, rule)) return false;
+  if (!worth_order(natural, rule.rows, rule.cols, rule.nnz, rule.n, rule.value_bytes, rule.format))
+    return false;
+  const WcsrEstimate expected = expect_by_length_of_lanes(found, rule.nnz);
+  return best_of_lanes(expected, rule).cost <= kSlackByLength * cost;
+}
+
 // An index into kWcsrHeights; -1: none. By all threads; ends with a barrier.
 __device__ int choose_height(const SurveyCounts& found, const SampledCounts& counts,
                              const ChoiceRule& rule) {
@@ -100,9 +151,11 @@ __device__ int choose_height(const SurveyCounts& found, const SampledCounts& cou
   __shared__ int chosen;
   sums.add_up(counts);
   if (threadIdx.x < wcsr::kWarpLanes) {
-    const Height best = best_of_lanes(sums.estimate(), rule);
+    const WcsrEstimate natural = sums.estimate();
+    const Height best = best_of_lanes(natural, rule);
     const bool leaves_out = best.index == 0 && found.empty >= kLeastEmptyShare * found.sampled;
-    if (threadIdx.x == 0) chosen = leaves_out ? -1 : best.index;
+    const bool is_left = leaves_out || may_sort_rows(found, natural, best.cost, rule);
+    if (threadIdx.x == 0) chosen = is_left ? -1 : best.index;
   }
   __syncthreads();
   return chosen;

@@ -212,14 +212,22 @@ CsrMatrix gathered_matrix() {
   return m;
 }
 
-// As WindowChooser would: an index into kWcsrHeights. None where empty rows are left out.
+// As WindowChooser would: an index into kWcsrHeights. None where empty rows are left out, or where
+// rows are sorted by length.
 std::optional<int> chosen_height(DeviceSurvey& survey, const window::ChoiceRule& rule) {
   StageTimer stages;
-  const window::Height height =
-      window::best_height(survey.order("natural", stages).estimate, rule.rows, rule.n,
-                          rule.value_bytes, rule.format, rule.sms);
+  const auto best = [&](const WcsrEstimate& estimate) {
+    return window::best_height(estimate, rule.rows, rule.n, rule.value_bytes, rule.format,
+                               rule.sms);
+  };
+  const WcsrEstimate natural = survey.order("natural", stages).estimate;
+  const window::Height height = best(natural);
   const bool leaves_out = height.index == 0 && survey.empty_share() >= kLeastEmptyShare;
-  return leaves_out ? std::nullopt : std::optional(height.index);
+  const bool sorts = survey.length_variation() > window::kVariedLengths &&
+                     window::worth_order(natural, rule.rows, rule.cols, rule.nnz, rule.n,
+                                         rule.value_bytes, rule.format) &&
+                     best(survey.expect_by_length()).cost <= window::kSlackByLength * height.cost;
+  return leaves_out || sorts ? std::nullopt : std::optional(height.index);
 }
 
 TEST(WcsrDeviceBuild, GoesOnFromASurveyWithTheHeightThatTheHostChooses) {
@@ -246,10 +254,13 @@ TEST(WcsrDeviceBuild, GoesOnFromASurveyWithTheHeightThatTheHostChooses) {
       ResidentOrders orders(nullptr, device);
       DeviceSurvey survey({.a = &matrix, .on_device = &view}, orders, device);
       const window::ChoiceRule rule{.rows = static_cast<double>(matrix.rows),
+                                    .cols = static_cast<double>(matrix.cols),
+                                    .nnz = static_cast<double>(matrix.nnz()),
                                     .n = n,
                                     .value_bytes = 2,
                                     .sms = sms,
-                                    .format = window::dense_box_cost(2)};
+                                    .format = window::dense_box_cost(2),
+                                    .placed_soon = 0};
       StartedWcsr started(view, ElementType::f16, rule, device);
       survey.set_follower(&started);
       const std::optional<int> height = chosen_height(survey, rule);
@@ -285,10 +296,15 @@ TEST(WcsrDeviceBuild, CanBeStartedForNothing) {
   StageTimer stages;
   for (int i = 0; i < 3; ++i) {
     DeviceSurvey survey({.a = &matrix, .on_device = &view}, orders, device);
-    StartedWcsr started(
-        view, ElementType::f16,
-        {.rows = 2e4, .n = 128, .value_bytes = 2, .sms = 132, .format = window::dense_box_cost(2)},
-        device);
+    StartedWcsr started(view, ElementType::f16,
+                        {.rows = 2e4,
+                         .cols = static_cast<double>(matrix.cols),
+                         .nnz = static_cast<double>(matrix.nnz()),
+                         .n = 128,
+                         .value_bytes = 2,
+                         .sms = 132,
+                         .format = window::dense_box_cost(2)},
+                        device);
     survey.set_follower(&started);
     (void)survey.order("natural", stages);
     EXPECT_FALSE(started.finish(7, stages).has_value()) << "no such height";
