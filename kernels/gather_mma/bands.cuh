@@ -12,6 +12,7 @@
 #include "gather_mma/device.cuh"
 #include "gather_mma/device_build.hpp"
 #include "ptx/cluster.cuh"
+#include "ptx/cp_async.cuh"
 #include "ptx/cuda_ptx.cuh"
 
 namespace spmmbench::gather_mma {
@@ -86,15 +87,21 @@ class Band {
         c_(c),
         shared_(shared),
         blocks_(static_cast<int>(ptx::cluster_size())),
-        rank_(static_cast<int>(blockIdx.x) % blocks_),
-        first_row_(std::int64_t{static_cast<int>(blockIdx.x) / blocks_} * args.band_rows),
+        rank_(static_cast<int>(blocks_ > 1 ? blockIdx.x % unsigned(blocks_) : 0)),
+        first_row_(std::int64_t{blocks_ > 1 ? blockIdx.x / unsigned(blocks_) : blockIdx.x} *
+                   args.band_rows),
         rows_(static_cast<int>(min(c.rows - first_row_, std::int64_t{args.band_rows}))),
         own_rows_(max(0, min(args.own_rows, rows_ - rank_ * args.own_rows))) {}
 
   // Before the predecessor has ended. A barrier of all threads must follow.
   __device__ void begin() const {
     const RowParts* const from = args_.row_parts + rank_ * c_.rows + first_row_;
-    for (int row = threadIdx.x; row < rows_; row += kThreads) row_parts()[row] = from[row];
+    const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(row_parts()));
+    constexpr int kBytes = sizeof(RowParts);
+#pragma unroll 1
+    for (int row = threadIdx.x; row < rows_; row += kThreads)
+      ptx::cp_async_ca<kBytes>(to + row * kBytes, from + row);
+    ptx::cp_async_commit_group();
     if (blocks_ == 1) return;
     if (threadIdx.x == 0) {
       mbarrier::init(received(), 1, 1);
@@ -108,6 +115,7 @@ class Band {
   // When all pieces' sums are in shared memory.
   __device__ void join() const {
     if (blocks_ > 1) ptx::cluster_wait();
+    ptx::cp_async_wait_group<0>();
     __syncthreads();
     const std::int64_t first_column = blockIdx.y * std::int64_t{kColumns};
     const int column = threadIdx.x / kRowThreads * 4;
@@ -162,17 +170,17 @@ class Band {
   int rows_, own_rows_;
 };
 
-template <class T, int kPlanes>
+template <class T, int kPlanes, int kEights>
 __global__ void __launch_bounds__(kThreads, 1)
     multiply_bands(const __grid_constant__ Arguments args,
                    const __grid_constant__ BandArguments of_bands,
                    const __grid_constant__ DenseView b, const __grid_constant__ DenseView c) {
   extern __shared__ __align__(128) char shared[];
   ptx::griddepcontrol_launch_dependents();
-  Share<T, kPlanes> share(args);
+  const std::int32_t first_piece = args.ranges[std::int64_t{blockIdx.x} * kWarps].first_piece;
+  Share<T, kPlanes, kEights> share(args);
   const Band<kPlanes> band(of_bands, c, shared);
   band.begin();
-  const std::int32_t first_piece = args.ranges[std::int64_t{blockIdx.x} * kWarps].first_piece;
   share.load_b(b, shared);
   share.multiply(shared, band.sums(), first_piece);
   band.join();

@@ -29,8 +29,8 @@ struct Arguments {
   const std::uint32_t* words;
   std::int64_t piece_count;
   std::int32_t chunk_cols;
-  int copies;      // of B
-  float* partial;  // [tile of columns][piece][row][column]
+  std::int32_t second_cols;  // of the second copy of B; 0: there is none
+  float* partial;            // [tile of columns][piece][row][column]
 };
 
 // A warp's groups, in order, loaded into registers. One is on its way while another is multiplied:
@@ -83,7 +83,7 @@ class GroupReader {
 };
 
 // The pieces of a warp, one after another.
-template <class T, int kPlanes>
+template <class T, int kPlanes, int kEights>
 class Pieces {
  public:
   // `sums`: those of piece `first`.
@@ -94,7 +94,7 @@ class Pieces {
         first_(first),
         piece_(range.first_piece),
         last_(range.first_piece + range.pieces),
-        other_(args.copies * image_bytes(args.chunk_cols)),
+        other_(image_bytes(args.chunk_cols) + image_bytes(args.second_cols)),
         rows_(rows) {
 #pragma unroll
     for (int step = 0; step < Streams::kQuadSteps; ++step)
@@ -121,7 +121,7 @@ class Pieces {
 
  private:
   __device__ std::uint32_t first_row(int step) const {
-    return rows_ + Sums<T, kPlanes>::first_byte(step, other_);
+    return rows_ + Sums<T, kPlanes, kEights>::first_byte(step, other_);
   }
   __device__ void look_up() {
     if (piece_ + 1 < last_) next_groups_ = args_.pieces[piece_ + 1].groups;
@@ -137,15 +137,16 @@ class Pieces {
   std::uint32_t rows_;  // of B
   std::uint32_t row_of_b_[Streams::kQuadSteps];
   std::int32_t groups_, next_groups_ = 0;  // left of the piece, of the next one
-  Sums<T, kPlanes> sums_;
+  Sums<T, kPlanes, kEights> sums_;
 };
 
 // What a warp multiplies. It is begun before B may be read.
-template <class T, int kPlanes>
+template <class T, int kPlanes, int kEights>
 class Share {
  public:
   __device__ explicit Share(const Arguments& args)
       : args_(args),
+        chunk_(args.block_chunk[blockIdx.x]),
         range_(args.ranges[range_at()]),
         start_(args.starts[range_at() * Streams::kLanes + threadIdx.x % Streams::kLanes]),
         reader_(args, range_) {
@@ -155,26 +156,36 @@ class Share {
   // Waits for the predecessor, and copies the block's rows of B into shared memory.
   __device__ void load_b(const DenseView& b, char* shared) const {
     RowsOfB rows{};
-    rows.first = std::int64_t{args_.block_chunk[blockIdx.x]} * args_.chunk_cols;
+    rows.first = std::int64_t{chunk_} * args_.chunk_cols;
     rows.count = static_cast<int>(min(b.rows - rows.first, std::int64_t{args_.chunk_cols}));
     rows.padded = (rows.count + Streams::kOctet - 1) / Streams::kOctet * Streams::kOctet;
     const int image = image_bytes(args_.chunk_cols);
-    if (args_.copies > 1) rows.second = image;
-    if (kHasBoth<T, kPlanes>) rows.other = args_.copies * image;
-    if (args_.copies > 1 || kHasBoth<T, kPlanes>)
+    if (args_.second_cols > 0) rows.second = image;
+    rows.second_rows = Streams::lines(args_.second_cols) * Streams::kOctet;
+    if (kHasBoth<kEights>) rows.other = image + image_bytes(args_.second_cols);
+    if (args_.second_cols > 0 || kHasBoth<kEights>)
       rows.padded = Streams::lines(args_.chunk_cols) * Streams::kOctet;
     const std::int64_t column = blockIdx.y * std::int64_t{kPlanes * kPlaneColumns};
     const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-    ptx::griddepcontrol_wait();
-    if (b.layout == Layout::row_major) load_rows<T, kPlanes>(b, rows, column, shared);
-    else load_columns<T, kPlanes>(b, rows, column, to);
+    if (b.layout == Layout::row_major) {
+      ptx::griddepcontrol_wait();
+      load_rows<T, kPlanes, kEights>(b, rows, column, to);
+    } else if constexpr (kFp8<T> && kPlanes == 1) {
+      FourRows<kEights> four(b, rows, column, to);
+      ptx::griddepcontrol_wait();
+      four.load();
+      four.store();
+    } else {
+      ptx::griddepcontrol_wait();
+      load_columns<T, kPlanes>(b, rows, column, to);
+    }
     __syncthreads();
   }
   // `sums`: where those of piece `first_piece` go.
   __device__ void multiply(char* shared, float* sums, std::int32_t first_piece) {
     if (range_.pieces == 0) return;
     const auto rows = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-    Pieces<T, kPlanes> pieces(args_, range_, start_, rows, sums, first_piece);
+    Pieces<T, kPlanes, kEights> pieces(args_, range_, start_, rows, sums, first_piece);
     typename GroupReader<T>::Group second_group;
     while (true) {
       reader_.load_after(first_group_, second_group);
@@ -190,6 +201,7 @@ class Share {
   }
 
   const Arguments& args_;
+  const std::int32_t chunk_;
   const Streams::Range range_;
   const Streams::Start start_;
   GroupReader<T> reader_;
@@ -199,12 +211,12 @@ class Share {
 // Registers of a thread, so that a block of add_parts finds room beside one of `multiply`.
 inline constexpr int kMostRegisters = 104;
 
-template <class T, int kPlanes>
+template <class T, int kPlanes, int kEights>
 __global__ void __maxnreg__(kMostRegisters)
     multiply(const __grid_constant__ Arguments args, const __grid_constant__ DenseView b) {
   extern __shared__ __align__(128) char shared[];
   ptx::griddepcontrol_launch_dependents();
-  Share<T, kPlanes> share(args);
+  Share<T, kPlanes, kEights> share(args);
   share.load_b(b, shared);
   const std::int64_t floats_of_tile = args.piece_count * Streams::kRows * kPlanes * kPlaneColumns;
   share.multiply(shared, args.partial + blockIdx.y * floats_of_tile, 0);

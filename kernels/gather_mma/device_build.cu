@@ -49,7 +49,7 @@ using Turns = Streams::Turns;
 
 struct Chunks {
   DeviceCsr a;
-  std::int32_t cols;  // of a chunk
+  std::int32_t cols, second_cols;  // of a chunk; of the second copy
   int copies;
 
   __device__ std::int64_t first_entry(std::int64_t row, std::int64_t chunk) const {
@@ -76,9 +76,12 @@ struct Chunks {
   __device__ void find_turns(std::int64_t row, std::int64_t chunk, int slot, Turns& turns) const {
     const unsigned octet = 0xFFU << (threadIdx.x % 32 / kOctet * kOctet);
     for (int turn = 0; turn < kOctet; ++turn) turns.count[slot][turn] = turns.moved[slot][turn] = 0;
+    turns.fixed[slot] = 0;
     if (copies == 1) return __syncwarp(octet);
     for_each(row, chunk, [&](int col, std::int64_t) {
-      if (Turns::slot_of(col) == slot) ++turns.count[slot][Turns::turn_of(col)];
+      if (Turns::slot_of(col) != slot) return;
+      if (col < second_cols) ++turns.count[slot][Turns::turn_of(col)];
+      else ++turns.fixed[slot];
     });
     __syncwarp(octet);
     if (slot == 0) turns.level();
@@ -103,7 +106,7 @@ struct Chunks {
       for_each(row, chunk, [&](int col, std::int64_t entry) {
         const int of_first = Turns::slot_of(col), turn = Turns::turn_of(col);
         if ((copy == 0 ? of_first : Turns::second_slot(of_first, turn)) != slot) return;
-        const bool moves = seen[turn]++ < turns.moved[of_first][turn];
+        const bool moves = col < second_cols && seen[turn]++ < turns.moved[of_first][turn];
         if (moves == (copy == 1)) put(copy * Streams::lines(cols) + col / kOctet, entry);
       });
     }
@@ -298,6 +301,7 @@ class Build {
     else list_parts();
     out_.stats = host_.stats();
     out_.chunk_cols = host_.chunk_cols;
+    out_.second_cols = host_.second_cols;
     out_.bands = host_.bands;
     out_.chunks = host_.chunks;
     out_.band_rows = host_.band_rows;
@@ -307,7 +311,7 @@ class Build {
   }
 
  private:
-  Chunks matrix() const { return {a_, host_.chunk_cols, host_.copies}; }
+  Chunks matrix() const { return {a_, host_.chunk_cols, host_.second_cols, host_.copies}; }
 
   void sort_rows() {
     const std::int64_t items = a_.rows * host_.chunks;

@@ -12,7 +12,7 @@ namespace spmmbench::gather_mma {
 
 struct DeviceStreams {
   FormatStats stats;
-  std::int32_t chunk_cols = 0;
+  std::int32_t chunk_cols = 0, second_cols = 0;
   std::int64_t bands = 1, chunks = 0, band_rows = 0;
   std::int64_t block_count = 0, piece_count = 0;
   // As the members of SlotStreams.
@@ -28,7 +28,7 @@ struct DeviceStreams {
 
 // Where the sums of a row lie among those of a block, [piece][row]: the first, kRows apart, and how
 // many there are.
-struct RowParts {
+struct alignas(4) RowParts {
   std::uint16_t first, count;
 };
 

@@ -29,7 +29,8 @@ double groups(const Product& p) { return p.n <= 8 ? 1 : 2; }
 double passes(const Product& p) { return std::ceil(p.columns / (8 * groups(p))); }
 double slots(const Product& p) {
   constexpr double kUnit = 1000;
-  return p.per_sm(slots_of(p.f, groups(p) == 1) * passes(p)) / kUnit;
+  const bool two_copies = groups(p) == 1 || is_scaled(p.precision);
+  return p.per_sm(slots_of(p.f, two_copies) * passes(p)) / kUnit;
 }
 double slot_groups(const Product& p) { return slots(p) * groups(p); }
 

@@ -36,6 +36,8 @@ const auto kMinFill =
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 24;  // never refused for fill
 const auto kCopies = auto_integer_option<int>(
     "copies", 1, Streams::kMostCopies, "of B in shared memory, where N is at most 8, or in 8 bits");
+const auto kForms = auto_integer_option<int>(
+    "forms", 1, 2, "of B in shared memory, in 8 bits where N is at most 8: fp16, and 8 bits too");
 const auto kBands = auto_integer_option<std::int64_t>(
     "bands", 1, 1 << 16, "of rows, at most: a cluster each; 1: a second kernel adds all sums");
 
@@ -43,15 +45,24 @@ struct Variant {
   void (*multiply)(gather_mma::Arguments, DenseView);
   void (*multiply_bands)(gather_mma::Arguments, BandArguments, DenseView, DenseView);
 };
-template <class T>
-Variant variant(int planes) {
-  if (planes == 1) return {multiply<T, 1>, multiply_bands<T, 1>};
-  return {multiply<T, 2>, multiply_bands<T, 2>};
+template <class T, int kPlanes, int kEights>
+Variant variant() {
+  return {multiply<T, kPlanes, kEights>, multiply_bands<T, kPlanes, kEights>};
 }
-Variant choose_variant(ElementType type, int planes) {
-  if (type == ElementType::f16) return variant<__half>(planes);
-  if (type == ElementType::e4m3) return variant<__nv_fp8_e4m3>(planes);
-  return variant<__nv_bfloat16>(planes);
+
+template <class T>
+Variant variant_of_halves(int planes) {
+  return planes == 1 ? variant<T, 1, 0>() : variant<T, 2, 0>();
+}
+Variant variant_of_fp8(int planes, int forms) {
+  using T = __nv_fp8_e4m3;
+  if (planes > 1) return variant<T, 2, Streams::kQuadSteps>();
+  return forms == 1 ? variant<T, 1, 0>() : variant<T, 1, Streams::kQuadSteps / 2>();
+}
+Variant choose_variant(ElementType type, int planes, int forms) {
+  if (type == ElementType::f16) return variant_of_halves<__half>(planes);
+  if (type == ElementType::e4m3) return variant_of_fp8(planes, forms);
+  return variant_of_halves<__nv_bfloat16>(planes);
 }
 constexpr int kMostPlanes = 2;
 
@@ -63,29 +74,55 @@ int copies_of(ElementType type, int planes, const Options& options) {
   const bool may_have_two = type == ElementType::e4m3 || planes == 1;
   return may_have_two ? kCopies(options).value_or(Streams::kMostCopies) : 1;
 }
-// Of B in shared memory, with 16 bytes a row (gather_mma/rows_of_b.cuh).
-int images_of(ElementType type, int planes, int copies) {
-  if (type != ElementType::e4m3) return std::max(planes, copies);
-  return planes == 1 ? 2 * copies : copies;
+// Both forms of B take 0.4 us more before the loop and 0.24 ns less in each of its steps, which
+// have 32 nonzeros. Half of a second copy of B evens slots less where a row has few nonzeros in a
+// chunk (measured on an H200, docs/decisions/scattered-weights.md).
+constexpr std::int64_t kManySteps = 4000;    // of a multiprocessor
+constexpr std::int64_t kManyNonzeros = 600;  // of a row in a chunk
+
+int forms_of(const SparseOperand& a, int planes, const Options& options, const DeviceInfo& device) {
+  if (storage_type(a.precision) != ElementType::e4m3 || planes > 1) return 1;
+  const std::int64_t steps = a.nnz() / (std::int64_t{Streams::kLanes} * device.sm_count);
+  const std::int64_t rows = std::max<std::int64_t>(1, a.m() * Streams::least_chunks(a.k()));
+  const bool are_both_faster = steps >= kManySteps && a.nnz() / rows >= kManyNonzeros;
+  return kForms(options).value_or(are_both_faster ? 2 : 1);
 }
-// Planes lie as far apart as the largest chunk has them.
-std::int64_t b_bytes(ElementType type, int planes, int copies, std::int32_t chunk_cols) {
-  const std::int64_t image = gather_mma::image_bytes(chunk_cols);
-  if (type != ElementType::e4m3 && planes > 1) return gather_mma::kPlaneBytes + image;
-  return images_of(type, planes, copies) * image;
+// How B lies in shared memory (gather_mma/rows_of_b.cuh).
+struct ImagesOfB {
+  ElementType type;
+  int planes, copies, forms;
+
+  // The second copy has this part of a chunk's columns. With half of them both forms of 3584
+  // columns find room, and slots are nearly as even.
+  int second_part() const { return forms; }
+  // Planes lie as far apart as the largest chunk has them.
+  std::int64_t bytes(std::int32_t chunk_cols) const {
+    const std::int64_t image = gather_mma::image_bytes(chunk_cols);
+    if (type != ElementType::e4m3 && planes > 1) return gather_mma::kPlaneBytes + image;
+    return forms * (image + gather_mma::image_bytes(
+                                Streams::second_cols_of(chunk_cols, copies, second_part())));
+  }
+};
+ImagesOfB images_of(const SparseOperand& a, int planes, const Options& options,
+                    const DeviceInfo& device) {
+  const ElementType type = storage_type(a.precision);
+  return {type, planes, copies_of(type, planes, options), forms_of(a, planes, options, device)};
 }
 // As few as the images of B leave room beside them.
-std::int64_t chunks_of(std::int64_t cols, int images, const DeviceInfo& device) {
+std::int64_t chunks_of(std::int64_t cols, const ImagesOfB& images, const DeviceInfo& device) {
   constexpr std::int64_t kOthers = 28 << 10;  // bytes: sums, and what lies beyond the chunk's rows
-  const std::int64_t most = (static_cast<std::int64_t>(device.shared_per_block) - kOthers) /
-                            (images * gather_mma::kRowBytes);
-  const std::int64_t most_cols = std::min<std::int64_t>(Streams::kMostChunk, most);
-  return (cols + most_cols - 1) / most_cols;
+  const auto room = static_cast<std::int64_t>(device.shared_per_block) - kOthers;
+  std::int64_t chunks = Streams::least_chunks(cols);
+  for (; chunks > 0; ++chunks) {
+    const auto chunk_cols = static_cast<std::int32_t>((cols + chunks - 1) / chunks);
+    if (images.bytes(chunk_cols) <= room) break;
+  }
+  return chunks;
 }
 
 // Clusters of so many blocks that run at once, each block alone on its multiprocessor.
 std::int64_t resident_clusters(unsigned blocks, const DeviceInfo& device) {
-  const auto kernel = multiply_bands<__half, kMostPlanes>;
+  const auto kernel = multiply_bands<__half, kMostPlanes, 0>;
   const auto shared_bytes = static_cast<int>(device.shared_per_block);
   allow_shared_bytes(kernel, shared_bytes);
   cudaLaunchAttribute attribute{};
@@ -104,39 +141,43 @@ std::int64_t resident_clusters(unsigned blocks, const DeviceInfo& device) {
 
 // A band for each cluster of as many blocks as there are chunks; one band where a cluster cannot
 // have so many, or what a block must hold exceeds its shared memory.
-Streams::Cut choose_cut(std::int64_t rows, std::int64_t cols, ElementType type, int planes,
-                        int copies, std::int64_t most_bands, const DeviceInfo& device) {
+Streams::Cut choose_cut(std::int64_t rows, std::int64_t cols, const ImagesOfB& images,
+                        std::int64_t most_bands, const DeviceInfo& device) {
   constexpr std::int64_t kMostCluster = 8;  // on every device with clusters
-  const std::int64_t chunks = chunks_of(cols, images_of(type, planes, copies), device);
-  const Streams::Cut one{
-      .blocks = device.sm_count, .warps = gather_mma::kWarps, .chunks = chunks, .copies = copies};
-  if (rows == 0 || cols == 0 || chunks > kMostCluster || most_bands == 1) return one;
-  Streams::Cut cut = one;
-  cut.bands = std::min({most_bands, (rows + Streams::kRows - 1) / Streams::kRows,
-                        resident_clusters(static_cast<unsigned>(chunks), device)});
-  if (cut.bands < 2) return one;
-  Streams sizes;
-  sizes.rows = rows;
-  sizes.cols = cols;
-  sizes.lay_out(cut);
-  const std::int64_t pieces =
-      (sizes.band_rows + Streams::kRows - 1) / Streams::kRows + gather_mma::kWarps - 1;
-  const BandLayout layout = band_layout(b_bytes(type, planes, copies, sizes.chunk_cols), planes,
-                                        pieces, sizes.band_rows, sizes.chunks);
-  return static_cast<std::size_t>(layout.bytes) <= device.shared_per_block ? cut : one;
+  const Streams::Cut one{.blocks = device.sm_count,
+                         .warps = gather_mma::kWarps,
+                         .chunks = chunks_of(cols, images, device),
+                         .copies = images.copies,
+                         .second_part = images.second_part()};
+  if (rows == 0 || cols == 0 || most_bands == 1) return one;
+  // Where sums find no room beside the rows of B, one chunk more makes room.
+  for (Streams::Cut cut = one; cut.chunks <= std::min(one.chunks + 1, kMostCluster); ++cut.chunks) {
+    cut.bands = std::min({most_bands, (rows + Streams::kRows - 1) / Streams::kRows,
+                          resident_clusters(static_cast<unsigned>(cut.chunks), device)});
+    if (cut.bands < 2) return one;
+    Streams sizes;
+    sizes.rows = rows;
+    sizes.cols = cols;
+    sizes.lay_out(cut);
+    const std::int64_t pieces =
+        (sizes.band_rows + Streams::kRows - 1) / Streams::kRows + gather_mma::kWarps - 1;
+    const BandLayout layout = band_layout(images.bytes(sizes.chunk_cols), images.planes, pieces,
+                                          sizes.band_rows, sizes.chunks);
+    if (static_cast<std::size_t>(layout.bytes) <= device.shared_per_block) return cut;
+  }
+  return one;
 }
 
 // A on the device, the same for every shape with as many planes.
 struct Matrix {
-  Matrix(const SparseOperand& a, int planes, int copies, std::int64_t most_bands, Device& device,
+  Matrix(const SparseOperand& a, const ImagesOfB& of_b, std::int64_t most_bands, Device& device,
          StageTimer& stages)
-      : type(storage_type(a.precision)), scale(a.scale()), sm_count(device.info().sm_count) {
+      : images(of_b), scale(a.scale()), sm_count(device.info().sm_count) {
     const ResidentCsr csr(a, device, stages);
     const auto timed = stages.scope("build");
     const DeviceCsr view = csr.view();
     streams = gather_mma::build_streams(
-        view, choose_cut(view.rows, view.cols, type, planes, copies, most_bands, device.info()),
-        device);
+        view, choose_cut(view.rows, view.cols, images, most_bands, device.info()), device);
     arguments = {.block_chunk = streams.block_chunk.as<std::int32_t>(),
                  .ranges = streams.ranges.as<Streams::Range>(),
                  .pieces = streams.pieces.as<Streams::Piece>(),
@@ -144,7 +185,7 @@ struct Matrix {
                  .words = streams.words.as<std::uint32_t>(),
                  .piece_count = streams.piece_count,
                  .chunk_cols = streams.chunk_cols,
-                 .copies = copies,
+                 .second_cols = streams.second_cols,
                  .partial = nullptr};
   }
 
@@ -154,7 +195,7 @@ struct Matrix {
   }
   bool in_bands() const { return streams.bands > 1; }
 
-  ElementType type;
+  ImagesOfB images;
   float scale;
   int sm_count;
   gather_mma::DeviceStreams streams;
@@ -164,14 +205,17 @@ struct Matrix {
 class GatherMmaPlan final : public Plan {
  public:
   GatherMmaPlan(const Matrix& a, std::int64_t n, Device& device)
-      : a_(a), variant_(choose_variant(a.type, planes_of(n))), n_(n), arguments_(a.arguments) {
+      : a_(a),
+        variant_(choose_variant(a.images.type, a.images.planes, a.images.forms)),
+        n_(n),
+        arguments_(a.arguments) {
     if (a.in_bands()) {
       const auto& s = a.streams;
       bands_ = {.row_parts = s.row_parts.as<RowParts>(),
                 .band_rows = static_cast<std::int32_t>(s.band_rows),
                 .own_rows = static_cast<std::int32_t>((s.band_rows + s.chunks - 1) / s.chunks),
-                .at = band_layout(b_bytes(a.type, planes_of(n), arguments_.copies, s.chunk_cols),
-                                  planes_of(n), s.most_pieces, s.band_rows, s.chunks),
+                .at = band_layout(a.images.bytes(s.chunk_cols), a.images.planes, s.most_pieces,
+                                  s.band_rows, s.chunks),
                 .scale = 1};
       allow_shared_bytes(variant_.multiply_bands, bands_.at.bytes);
       return;
@@ -204,7 +248,7 @@ class GatherMmaPlan final : public Plan {
     report.format = a_.streams.stats;
     report.device_bytes = a_.bytes() + partial_.bytes();
     // Each mma multiplies 16 x 16, of which 16 are nonzeros, or in 8 bits 32.
-    const double rows_of_mma = a_.type == ElementType::e4m3 ? 8 : 16;
+    const double rows_of_mma = a_.images.type == ElementType::e4m3 ? 8 : 16;
     report.issued_flops = 2.0 * rows_of_mma * static_cast<double>(a_.streams.stats.stored) *
                           static_cast<double>(tiles_of(n_) * columns_of(n_));
     report.metrics["pieces"] = static_cast<double>(a_.arguments.piece_count);
@@ -214,10 +258,7 @@ class GatherMmaPlan final : public Plan {
 
  private:
   // Of `multiply`.
-  int shared_bytes() const {
-    return static_cast<int>(
-        b_bytes(a_.type, planes_of(n_), arguments_.copies, arguments_.chunk_cols));
-  }
+  int shared_bytes() const { return static_cast<int>(a_.images.bytes(arguments_.chunk_cols)); }
   dim3 grid() const {
     return dim3(static_cast<unsigned>(a_.streams.block_count), static_cast<unsigned>(tiles_of(n_)));
   }
@@ -265,12 +306,11 @@ class GatherMmaPrepared final : public Prepared {
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const int planes = planes_of(shape.n);
-    const int copies = copies_of(storage_type(a_.precision), planes, options_);
     const bool is_wide = tiles_of(shape.n) > 1;
     Form& form = is_wide ? wide_form_ : forms_[planes - 1];
     // With several tiles bands have not been faster: 3.8 x the time on cora at N = 128.
     if (form.matrix == nullptr)
-      form.matrix = std::make_unique<Matrix>(a_, planes, copies,
+      form.matrix = std::make_unique<Matrix>(a_, images_of(a_, planes, options_, device_.info()),
                                              kBands(options_).value_or(is_wide ? 1 : INT64_MAX),
                                              device_, form.cost);
     stages.add(form.cost);
@@ -299,8 +339,8 @@ class GatherMma final : public Kernel {
       return Support::no(fmt::format("N above {}", kMaxGridY * columns_of(problem.n)));
     const ElementType type = storage_type(problem.precision);
     const int planes = planes_of(problem.n);
-    const std::int64_t chunks = chunks_of(
-        problem.k(), images_of(type, planes, copies_of(type, planes, problem.options)), device);
+    const std::int64_t chunks =
+        chunks_of(problem.k(), images_of(problem, planes, problem.options, device), device);
     const double positions = static_cast<double>(problem.m()) * static_cast<double>(problem.k());
     const double fill = static_cast<double>(problem.nnz()) / std::max(1.0, positions);
     if (positions > static_cast<double>(kSmallPositions) && fill < kMinFill(problem.options))
@@ -335,7 +375,7 @@ class GatherMma final : public Kernel {
       .accumulation = Accumulation::fp32_tensor_core,
       .promoted_columns = 1,  // fp8 is multiplied as fp16
       .prepares_on_device = true,
-      .options = {kMinFill, kCopies, kBands},
+      .options = {kMinFill, kCopies, kBands, kForms},
   };
 };
 

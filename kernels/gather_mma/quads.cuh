@@ -10,8 +10,9 @@
 
 namespace spmmbench::gather_mma {
 
-// The sums of a slice's 16 rows, kPlanes * 8 columns each, over the 32 lanes of a warp.
-template <class T, int kPlanes>
+// The sums of a slice's 16 rows, kPlanes * 8 columns each, over the 32 lanes of a warp. kEights: of
+// RowsOfB, in 8 bits.
+template <class T, int kPlanes, int kEights>
 class Sums;
 
 // 16 bits. Per step of 32 nonzeros, 8 each of 4 rows:
@@ -23,7 +24,7 @@ class Sums;
 // of_[half] has the sums of rows 0 .. 7 and 8 .. 15, for column g of a plane and rows 2t and 2t + 1
 // of the half. Two planes are the two halves of an mma. With one plane, an mma multiplies the
 // values of one half with rows of B for both, and only half of it is read.
-template <class T, int kPlanes>
+template <class T, int kPlanes, int kEights>
 class Sums {
  public:
   using Values = uint2;  // of a quad
@@ -95,13 +96,12 @@ class Sums {
 //   column 2                       4 . 4 ...            (k < 8 and from 8 on)
 //   column 3                       . 4 . ...
 //
-// With one plane, even steps read B in fp16, which takes turns of shared memory, and odd steps in 8
-// bits, which takes conversions: a warp converts about as fast as it loads. In fp16 columns of even
-// number lie before the others: row g has columns 0, 4 and 2, 6, row g + 8 columns 1, 5 and 3, 7.
+// With one plane, some steps read B in fp16, which takes turns of shared memory, and others in 8
+// bits, which takes conversions: a warp converts about as fast as it loads.
 //
 // A row of A has two runs of 4 lanes, whose sums are added at its end.
-template <int kPlanes>
-class Sums<__nv_fp8_e4m3, kPlanes> {
+template <int kPlanes, int kEights>
+class Sums<__nv_fp8_e4m3, kPlanes, kEights> {
  public:
   using Values = std::uint32_t;
 
@@ -116,7 +116,8 @@ class Sums<__nv_fp8_e4m3, kPlanes> {
     const int lane = threadIdx.x % 32;
     const unsigned of_slot = lane % Streams::kOctet * kRowBytes;
     if (kPlanes > 1 || is_in_halves(step)) return of_slot;
-    return other + of_slot + lane / Streams::kOctet % 2 * (kRowBytes / 2);
+    const unsigned first = kHasBoth<kEights> ? other : 0;
+    return first + of_slot + lane / Streams::kOctet % 2 * (kRowBytes / 2);
   }
   __device__ void clear() {
 #pragma unroll
@@ -158,7 +159,6 @@ class Sums<__nv_fp8_e4m3, kPlanes> {
     constexpr int kColumns = kPlanes * kPlaneColumns;
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const int is_last = g % 2;  // 1: keeps the sums of rows g + 8 of the mma
-    const bool halves = is_in_halves(t / 2);
 #pragma unroll
     for (int steps = 0; steps < 2; ++steps) {
       const int row = row_at(2 * steps + t / 2, g / 2);
@@ -169,10 +169,8 @@ class Sums<__nv_fp8_e4m3, kPlanes> {
         const float2 given = is_last ? make_float2(sum[0], sum[1]) : make_float2(sum[2], sum[3]);
         mine.x += __shfl_xor_sync(~0U, given.x, 4);
         mine.y += __shfl_xor_sync(~0U, given.y, 4);
-        float* const first = to + row * kColumns + plane * kPlaneColumns +
-                             (halves ? t % 2 * 4 + is_last : t % 2 * 2 + is_last * 4);
-        first[0] = mine.x;
-        first[halves ? 2 : 1] = mine.y;
+        *reinterpret_cast<float2*>(to + row * kColumns + plane * kPlaneColumns + t % 2 * 2 +
+                                   is_last * 4) = mine;
       }
     }
   }
@@ -184,7 +182,10 @@ class Sums<__nv_fp8_e4m3, kPlanes> {
     return reinterpret_cast<const __half2&>(two);
   }
   // Whether B is read in fp16 in a step.
-  __device__ static constexpr bool is_in_halves(int step) { return kPlanes == 1 && step % 2 == 0; }
+  __device__ static constexpr bool is_in_halves(int step) {
+    const int order = step % 2 * 2 + step / 2;  // even steps before the others
+    return kPlanes == 1 && order < Streams::kQuadSteps - kEights;
+  }
   __device__ static uint4 halves_of(uint2 eight) {
     const uint2 first = ptx::cvt_rn_f16x2_e4m3x2(eight.x), last = ptx::cvt_rn_f16x2_e4m3x2(eight.y);
     return make_uint4(first.x, first.y, last.x, last.y);

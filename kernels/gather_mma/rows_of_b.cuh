@@ -2,9 +2,8 @@
 // The rows of B that a block of gather_mma keeps in shared memory, 16 bytes each:
 //
 //   16 bits             8 columns; a second plane has 8 more
-//   8 bits, N <= 8      8 columns in fp16, those of even number before the others; behind all of
-//                       them the same in 8 bits, twice: octets 0 and 2 read the first 8 bytes,
-//                       1 and 3 the second
+//   8 bits, N <= 8      8 columns in fp16, or in 8 bits, twice: octets 0 and 2 read the first 8
+//                       bytes, 1 and 3 the second; or all rows in fp16 and behind them in 8 bits
 //   8 bits, N up to 16  16 columns
 
 #include <cuda_bf16.h>
@@ -17,6 +16,7 @@
 #include "format/slot_streams.hpp"
 #include "ptx/cvt.cuh"
 #include "ptx/prmt.cuh"
+#include "ptx/st_shared.cuh"
 #include "ptx/stmatrix.cuh"
 #include "spmmbench/device.hpp"
 
@@ -37,9 +37,10 @@ inline constexpr bool kFp8 = std::is_same_v<T, __nv_fp8_e4m3>;
 template <class T, int kPlanes>
 inline constexpr int kImages = kFp8<T> ? 1 : kPlanes;
 
-// Whether B lies there both in fp16 and in 8 bits.
-template <class T, int kPlanes>
-inline constexpr bool kHasBoth = kFp8<T>&& kPlanes == 1;
+// In 8 bits and for N <= 8, kEights of the four steps of a quad read B in 8 bits, the others in
+// fp16. Whether B lies there in both.
+template <int kEights>
+inline constexpr bool kHasBoth = kEights > 0 && kEights < Streams::kQuadSteps;
 __host__ __device__ constexpr int image_bytes(int chunk_cols) {
   return Streams::lines(chunk_cols) * static_cast<int>(kMoveBytes);
 }
@@ -50,6 +51,7 @@ struct RowsOfB {
   int count;           // zeros behind them, which zeros of A may name, up to
   int padded;          // a multiple of 8; where there are several images, to the end of the first
   int second;          // bytes from the first copy to the second; 0: none
+  int second_rows;     // which the second copy has, the first ones
   int other;           // bytes from all copies in fp16 to those in 8 bits; 0: none
 
   // Lines have the same turns after so many rows.
@@ -91,40 +93,166 @@ __device__ uint4 row_of_image(const DenseView& b, std::int64_t row, std::int64_t
     return *reinterpret_cast<const uint4*>(static_cast<const T*>(b.data) + row * b.ld + column);
   }
 }
-template <class T, int kPlanes>
-__device__ void load_rows(const DenseView& b, const RowsOfB& rows, std::int64_t column, char* to) {
+
+// A row of 8 columns of 8 bits, for N <= 8, in both halves of 16 bytes.
+struct TwiceEight {
+  uint4 row;
+
+  __device__ uint4 in_halves() const {
+    const uint2 first = ptx::cvt_rn_f16x2_e4m3x2(row.x), last = ptx::cvt_rn_f16x2_e4m3x2(row.y);
+    return make_uint4(first.x, first.y, last.x, last.y);
+  }
+  // In all forms. `first`, `second`: places in the first and the second copy of the first form;
+  // `other`: of RowsOfB. kOffset: bytes behind these.
+  template <int kEights, int kOffset = 0>
+  __device__ void store(std::uint32_t first, std::uint32_t second, bool has_second,
+                        int other) const {
+    if constexpr (kEights < Streams::kQuadSteps) {
+      const uint4 halves = in_halves();
+      ptx::st_shared_v4<kOffset>(first, halves);
+      if (has_second) ptx::st_shared_v4<kOffset>(second, halves);
+    }
+    if constexpr (kEights > 0) {
+      const int behind = kHasBoth<kEights> ? other : 0;
+      ptx::st_shared_v4<kOffset>(first + behind, row);
+      if (has_second) ptx::st_shared_v4<kOffset>(second + behind, row);
+    }
+  }
+};
+
+template <class T, int kPlanes, int kEights>
+__device__ void load_rows(const DenseView& b, const RowsOfB& rows, std::int64_t column,
+                          std::uint32_t to) {
   constexpr int kCount = kImages<T, kPlanes>;
 #pragma unroll 4
   for (int i = threadIdx.x; i < rows.padded * kCount; i += kThreads) {
     const int k = i / kCount, image = i % kCount;
     const uint4 row = k < rows.count ? row_of_image<T, kPlanes>(b, rows.first + k, column, image)
                                      : make_uint4(0, 0, 0, 0);
-    const auto store = [&](char* first, const uint4& sixteen) {
-      *reinterpret_cast<uint4*>(first + k * kRowBytes) = sixteen;
-      if (kCount == 1 && rows.second > 0)
-        *reinterpret_cast<uint4*>(first + rows.second + RowsOfB::second_place(k)) = sixteen;
-    };
-    if constexpr (kHasBoth<T, kPlanes>) {
-      const uint2 even = ptx::cvt_rn_f16x2_e4m3x2(ptx::prmt(row.x, row.y, 0x6420)),
-                  odd = ptx::cvt_rn_f16x2_e4m3x2(ptx::prmt(row.x, row.y, 0x7531));
-      store(to, make_uint4(even.x, even.y, odd.x, odd.y));
-      store(to + rows.other, row);
+    const std::uint32_t place = k * kRowBytes;
+    if constexpr (kFp8<T> && kPlanes == 1) {
+      TwiceEight{row}.store<kEights>(to + place, to + rows.second + RowsOfB::second_place(k),
+                                     k < rows.second_rows, rows.other);
     } else {
-      store(to + image * kPlaneBytes, row);
+      ptx::st_shared_v4(to + image * kPlaneBytes + place, row);
+      if (kCount == 1 && k < rows.second_rows)
+        ptx::st_shared_v4(to + rows.second + RowsOfB::second_place(k), row);
     }
   }
 }
+
+// Column-major B in 8 bits, N <= 8: a thread transposes four rows of eight columns at a time.
+template <int kEights>
+class FourRows {
+  static constexpr unsigned kRows = 4, kLineRows = Streams::kOctet;
+  static constexpr int kStep = kThreads * kRows;                            // rows of all threads
+  static constexpr int kSteps = (Streams::kMostChunk + kStep - 1) / kStep;  // at most
+  static_assert(kStep % RowsOfB::kPeriod == 0 && kSteps == 2);
+
+ public:
+  __device__ FourRows(const DenseView& b, const RowsOfB& rows, std::int64_t column,
+                      std::uint32_t to)
+      : second_rows_(rows.second_rows - static_cast<int>(threadIdx.x * kRows)),
+        other_(rows.other),
+        inside_(rows.count - static_cast<int>(threadIdx.x * kRows)),
+        padded_(rows.padded - static_cast<int>(threadIdx.x * kRows)),
+        columns_(static_cast<int>(min(b.cols - column, std::int64_t{kPlaneColumns}))),
+        ld_(b.ld),
+        from_(static_cast<const char*>(b.data) + column * b.ld + rows.first + threadIdx.x * kRows) {
+    // Eight lanes side by side have 32 rows. Each stores its four in another order, so that they
+    // are in different banks.
+    const unsigned first = threadIdx.x / 2 % kRows;
+    const unsigned line = to + threadIdx.x / 2 * kMoveBytes;
+    const unsigned turn = Streams::Turns::of_line(threadIdx.x / 2 % (RowsOfB::kPeriod / kLineRows));
+#pragma unroll
+    for (unsigned i = 0; i < kRows; ++i) {
+      const unsigned slot = threadIdx.x % 2 * kRows + (first + i) % kRows;
+      first_[i] = line + slot * kRowBytes;
+      second_[i] = rows.second + line + (slot + turn) % kLineRows * kRowBytes;
+    }
+    pairs_[0] = two_bytes(first);
+    pairs_[1] = two_bytes((first + 2) % kRows);
+  }
+
+  __device__ void load() {
+    const char* from = from_;
+    if (columns_ == kPlaneColumns) {
+#pragma unroll
+      for (int j = 0; j < kPlaneColumns; ++j, from += ld_) load_column(from, j);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kPlaneColumns; ++j, from += ld_)
+        if (j < columns_) load_column(from, j);
+    }
+    clear_behind<0>();
+    clear_behind<1>();
+  }
+  __device__ void store() const {
+    store_step<0>();
+    store_step<1>();
+  }
+
+ private:
+  // The selector of bytes `first` and the one behind it of two words.
+  __device__ static std::uint32_t two_bytes(unsigned first) {
+    return 0x5140 + first * 0x1111 - (first == kRows - 1 ? 0x4400 : 0);
+  }
+  __device__ void load_column(const char* from, int j) {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step)
+      if (step * kStep < inside_)
+        four_[step][j] = *reinterpret_cast<const std::uint32_t*>(from + step * kStep);
+  }
+  // What lies behind the last row is not zero.
+  template <int kAt>
+  __device__ void clear_behind() {
+    const int inside = inside_ - kAt * kStep;
+    if (inside <= 0 || inside >= static_cast<int>(kRows)) return;
+#pragma unroll
+    for (std::uint32_t& four : four_[kAt]) four &= (1U << (8 * inside)) - 1;
+  }
+  template <int kAt>
+  __device__ void store_step() const {
+    if (kAt * kStep >= padded_) return;
+    const std::uint32_t(&four)[kPlaneColumns] = four_[kAt];
+#pragma unroll
+    for (int pair = 0; pair < 2; ++pair) {
+      std::uint32_t two[kPlaneColumns / 2];  // rows of two columns
+#pragma unroll
+      for (int j = 0; j < kPlaneColumns / 2; ++j)
+        two[j] = ptx::prmt(four[2 * j], four[2 * j + 1], pairs_[pair]);
+      store_row<kAt>(2 * pair, two, 0x5410, 0x1054);
+      store_row<kAt>(2 * pair + 1, two, 0x7632, 0x3276);
+    }
+  }
+  // `row`: one of two, as a selector, also for the words the other way round, so that no word is
+  // copied to stand twice in a vector.
+  template <int kAt>
+  __device__ void store_row(int i, const std::uint32_t (&two)[kPlaneColumns / 2], std::uint32_t row,
+                            std::uint32_t row_of_turned) const {
+    const TwiceEight eights{make_uint4(
+        ptx::prmt(two[0], two[1], row), ptx::prmt(two[2], two[3], row),
+        ptx::prmt(two[1], two[0], row_of_turned), ptx::prmt(two[3], two[2], row_of_turned))};
+    eights.store<kEights, kAt * kStep * kRowBytes>(first_[i], second_[i],
+                                                   kAt * kStep < second_rows_, other_);
+  }
+
+  int second_rows_, other_;
+  int inside_, padded_;  // rows from the thread's first one on, as second_rows_
+  int columns_;
+  std::int64_t ld_;
+  const char* from_;
+  std::uint32_t first_[kRows], second_[kRows];  // places of the rows, in the order of storing
+  std::uint32_t pairs_[2];                      // selectors of two rows each
+  std::uint32_t four_[kSteps][kPlaneColumns] = {};
+};
 
 // What lane 4g + t loads of column-major B: eight rows, as pairs of 16 bits.
 //
 //   16 bits             column g
 //   8 bits, N up to 16  columns 2g and 2g + 1: two bytes of a row are 16 bits
-//   8 bits, N <= 8      one of two columns 2p and 2p + 1 with p = g % 4, the other one is lane l ^
-//                       16's. Both lanes then have both: the row's first and its second eight bytes
-template <class T, int kPlanes>
+template <class T>
 class EightRows {
-  static constexpr int kLoads = kFp8<T> ? kPlanes : 2;  // of 8 bytes
-
  public:
   __device__ void load(const DenseView& b, std::int64_t row, std::int64_t column, int g) {
     const auto* const from = static_cast<const T*>(b.data) + row;
@@ -135,41 +263,26 @@ class EightRows {
       loaded_[1] = make_uint2(eight.z, eight.w);
     } else {
 #pragma unroll
-      for (int i = 0; i < kLoads; ++i) {
-        const std::int64_t n = column + (kPlanes == 1 ? g % 4 * 2 + g / 4 : 2 * g + i);
+      for (int i = 0; i < 2; ++i) {
+        const std::int64_t n = column + 2 * g + i;
         if (n < b.cols) loaded_[i] = *reinterpret_cast<const uint2*>(from + n * b.ld);
       }
     }
   }
-  // All lanes of a warp call it.
-  __device__ void pairs(std::uint32_t (&to)[4], int g) const {
+  __device__ void pairs(std::uint32_t (&to)[4]) const {
     if constexpr (!kFp8<T>) {
       to[0] = loaded_[0].x, to[1] = loaded_[0].y, to[2] = loaded_[1].x, to[3] = loaded_[1].y;
     } else {
-      const uint2 other = kPlanes == 1 ? of_other_lane() : loaded_[kLoads - 1];
-      const bool is_left = kPlanes > 1 || g < 4;  // loaded_[0] is the left one of two columns
-      const std::uint32_t first = is_left ? 0x5140 : 0x1504, last = is_left ? 0x7362 : 0x3726;
-      to[0] = ptx::prmt(loaded_[0].x, other.x, first);
-      to[1] = ptx::prmt(loaded_[0].x, other.x, last);
-      to[2] = ptx::prmt(loaded_[0].y, other.y, first);
-      to[3] = ptx::prmt(loaded_[0].y, other.y, last);
+      constexpr std::uint32_t kFirst = 0x5140, kLast = 0x7362;
+      to[0] = ptx::prmt(loaded_[0].x, loaded_[1].x, kFirst);
+      to[1] = ptx::prmt(loaded_[0].x, loaded_[1].x, kLast);
+      to[2] = ptx::prmt(loaded_[0].y, loaded_[1].y, kFirst);
+      to[3] = ptx::prmt(loaded_[0].y, loaded_[1].y, kLast);
     }
   }
 
-  // Of one column in fp16.
-  __device__ void halves(std::uint32_t (&to)[4]) const {
-    const uint2 first = ptx::cvt_rn_f16x2_e4m3x2(loaded_[0].x),
-                last = ptx::cvt_rn_f16x2_e4m3x2(loaded_[0].y);
-    to[0] = first.x, to[1] = first.y, to[2] = last.x, to[3] = last.y;
-  }
-
  private:
-  __device__ uint2 of_other_lane() const {
-    constexpr int kOther = 16;
-    return make_uint2(__shfl_xor_sync(~0U, loaded_[0].x, kOther),
-                      __shfl_xor_sync(~0U, loaded_[0].y, kOther));
-  }
-  uint2 loaded_[kLoads] = {};
+  uint2 loaded_[2] = {};
 };
 
 // Four matrices of eight rows by eight elements of 16 bits: lane 4g + t has four pairs of rows of
@@ -217,7 +330,7 @@ __device__ void load_columns(const DenseView& b, const RowsOfB& rows, std::int64
     if (kCount == 1 && rows.second > 0) matrices.store(second + bytes);
   };
   for (int first = first_k; first < rows.padded; first += kAhead * kStep) {
-    EightRows<T, kPlanes> loaded[kAhead];
+    EightRows<T> loaded[kAhead];
 #pragma unroll
     for (int i = 0; i < kAhead; ++i) {
       const int k = first + i * kStep + 8 * t;
@@ -229,15 +342,8 @@ __device__ void load_columns(const DenseView& b, const RowsOfB& rows, std::int64
       if (k >= rows.padded) break;
       const int inside = rows.count - (k + 8 * t);  // of this lane's rows
       std::uint32_t pairs[4];
-      loaded[i].pairs(pairs, g);
-      if constexpr (kHasBoth<T, kPlanes>) {
-        std::uint32_t halves[4];
-        loaded[i].halves(halves);
-        store(Matrices(halves, inside), i * kStep * kRowBytes);
-        store(Matrices(pairs, inside), rows.other + i * kStep * kRowBytes);
-      } else {
-        store(Matrices(pairs, inside), i * kStep * kRowBytes);
-      }
+      loaded[i].pairs(pairs);
+      store(Matrices(pairs, inside), i * kStep * kRowBytes);
     }
     to += kAhead * kStep * kRowBytes;
     second += kAhead * kStep * kRowBytes;

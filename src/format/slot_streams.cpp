@@ -40,14 +40,17 @@ class Dealer {
     Turns turns{};
     if (format.copies > 1) {
       for (std::int64_t i = run.first; i < run.last; ++i)
-        ++turns.count[Turns::slot_of(column(i))][Turns::turn_of(column(i))];
+        if (const int slot = Turns::slot_of(column(i)); column(i) < format.second_cols)
+          ++turns.count[slot][Turns::turn_of(column(i))];
+        else ++turns.fixed[slot];
       turns.level();
     }
     for (int copy = 0; copy < format.copies; ++copy) {
       Turns seen{};
       for (std::int64_t i = run.first; i < run.last; ++i) {
         const int slot = Turns::slot_of(column(i)), turn = Turns::turn_of(column(i));
-        const bool moves = seen.count[slot][turn]++ < turns.moved[slot][turn];
+        const bool moves =
+            column(i) < format.second_cols && seen.count[slot][turn]++ < turns.moved[slot][turn];
         if (moves != (copy == 1)) continue;
         const int line = column(i) / kOctet;
         if (moves)
@@ -200,11 +203,12 @@ void find_starts(const Streams& format, std::int64_t first, std::int64_t last,
 
 void SlotStreams::lay_out(const Cut& cut) {
   copies = cut.copies;
-  bands = chunks = band_rows = chunk_cols = 0;
+  bands = chunks = band_rows = chunk_cols = second_cols = 0;
   if (rows == 0 || cols == 0) return;
   chunks = std::max(cut.chunks, least_chunks(cols));
   const std::int64_t octets = chunks * kOctet;
   chunk_cols = static_cast<std::int32_t>((cols + octets - 1) / octets * kOctet);
+  second_cols = second_cols_of(chunk_cols, copies, cut.second_part);
   band_rows = (rows + cut.bands - 1) / cut.bands;
   bands = (rows + band_rows - 1) / band_rows;
 }

@@ -129,6 +129,7 @@ struct SlotStreams {
     // [s][t]: those in columns 8 u + s where line u has turn t, and how many of them, the first
     // ones, go to slot (s + t) % 8 of the second copy.
     std::uint16_t count[kOctet][kOctet], moved[kOctet][kOctet];
+    std::uint16_t fixed[kOctet];  // [s]: those in columns that the second copy does not have
 
     // A row with fewer nonzeros stays in the first copy: its slots would need zeros on the way from
     // one to the other.
@@ -143,8 +144,10 @@ struct SlotStreams {
     constexpr void level() {
       constexpr int kMostRounds = 64;
       int length[kOctet] = {}, all = 0;
-      for (int slot = 0; slot < kOctet; ++slot)
+      for (int slot = 0; slot < kOctet; ++slot) {
+        length[slot] = fixed[slot];
         for (int turn = 0; turn < kOctet; ++turn) length[slot] += count[slot][turn];
+      }
       for (const int of_slot : length) all += of_slot;
       if (all < kLeast) return;
       for (int round = 0; round < kMostRounds; ++round) {
@@ -173,7 +176,8 @@ struct SlotStreams {
   int warps = 1;   // of a block
   std::int64_t bands = 1, chunks = 0;
   std::int64_t band_rows = 0;
-  std::int32_t chunk_cols = 0;  // a multiple of 8
+  std::int32_t chunk_cols = 0;   // a multiple of 8
+  std::int32_t second_cols = 0;  // of a chunk, the first ones: those of the second copy of B
   std::vector<Slice> slices;
   std::vector<Piece> pieces;              // in the order of the stream
   std::vector<std::int32_t> block_chunk;  // whose rows of B the block holds
@@ -188,8 +192,13 @@ struct SlotStreams {
     std::int64_t bands = 1;
     std::int64_t chunks = 0;  // at least; 0: as few as there can be
     int copies = 1;           // of B
+    int second_part = 1;      // the second copy has this part of a chunk's columns, the first ones
     Cut in_one_band() const {
-      return {.blocks = blocks, .warps = warps, .chunks = chunks, .copies = copies};
+      return {.blocks = blocks,
+              .warps = warps,
+              .chunks = chunks,
+              .copies = copies,
+              .second_part = second_part};
     }
   };
   // With one band where several would leave blocks too uneven. The values must be exact in `type`.
@@ -204,6 +213,10 @@ struct SlotStreams {
   std::int64_t streams() const { return bands * chunks; }
   // Lines of eight rows in a copy: the kernel writes 32 rows at a time.
   static constexpr int lines(std::int32_t chunk_cols) { return (chunk_cols + 31) / 32 * 4; }
+  static constexpr std::int32_t second_cols_of(std::int32_t chunk_cols, int copies, int part) {
+    if (copies == 1) return 0;
+    return part == 1 ? chunk_cols : (chunk_cols / part + 31) / 32 * 32;
+  }
   // The column of a chunk that lies in line u, counted over all copies, and a slot.
   static constexpr int column_at(std::int32_t chunk_cols, int u, int slot) {
     const int line = u - lines(chunk_cols);

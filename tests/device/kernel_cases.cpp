@@ -71,6 +71,8 @@ const char* const kVariantsOfC[] = {
     "csr_merge?own_rows=1",
     "gather_mma?bands=1",
     "gather_mma?copies=1",
+    "gather_mma?forms=2",
+    "gather_mma?forms=2&bands=1",
 };
 
 void add_cases(std::vector<Case>& cases, const Kernel& kernel, const Options& options,

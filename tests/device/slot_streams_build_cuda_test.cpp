@@ -4,6 +4,7 @@
 
 #include <array>
 #include <numeric>
+#include <utility>
 
 #include "../../kernels/gather_mma/device_build.hpp"
 #include "devices.hpp"
@@ -110,15 +111,17 @@ TEST(SlotStreamsDeviceBuild, GivesTheBytesOfTheHostBuild) {
       if (SlotStreams::least_chunks(matrix.cols) * matrix.rows > 50'000'000) continue;
       for (const int blocks : {1, 132})
         for (const int bands : {1, 5})
-          for (const int copies : {1, 2}) {
+          for (const auto& [copies, second_part] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
             SCOPED_TRACE(shape.name + ", blocks " + std::to_string(blocks) + ", bands " +
-                         std::to_string(bands) + ", copies " + std::to_string(copies));
+                         std::to_string(bands) + ", copies " + std::to_string(copies) + ", part " +
+                         std::to_string(second_part));
             expect_host_bytes(device, matrix, precision,
                               {.blocks = blocks,
                                .warps = 4,
                                .bands = bands,
                                .chunks = bands - 1,
-                               .copies = copies});
+                               .copies = copies,
+                               .second_part = second_part});
           }
     }
 }

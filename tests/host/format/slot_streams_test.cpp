@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <utility>
+
 #include "matrices.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -23,12 +25,15 @@ TEST(SlotStreams, UnpackGivesBackTheMatrix) {
       const CsrMatrix matrix = testing::rounded(raw, precision);
       for (const int blocks : {1, 7})
         for (const int bands : {1, 3})
-          for (const int copies : {1, 2})
-            EXPECT_TRUE(
-                SlotStreams::build(matrix, storage_type(precision),
-                                   {.blocks = blocks, .warps = 4, .bands = bands, .copies = copies})
-                    .unpack() == matrix)
-                << name << " " << blocks << " " << bands << " " << copies;
+          for (const auto& [copies, second_part] : {std::pair{1, 1}, {2, 1}, {2, 2}})
+            EXPECT_TRUE(SlotStreams::build(matrix, storage_type(precision),
+                                           {.blocks = blocks,
+                                            .warps = 4,
+                                            .bands = bands,
+                                            .copies = copies,
+                                            .second_part = second_part})
+                            .unpack() == matrix)
+                << name << " " << blocks << " " << bands << " " << copies << " " << second_part;
     }
   }
 }
@@ -129,6 +134,17 @@ TEST(SlotStreams, WithTwoCopiesOfBTheSlotsOfARowAreAboutAsLong) {
   const SlotStreams streams = SlotStreams::build(matrix, ElementType::f16, {.copies = 2});
   EXPECT_LT(static_cast<double>(streams.stats().stored), 1.07 * static_cast<double>(matrix.nnz()));
   EXPECT_TRUE(streams.unpack() == testing::rounded(matrix, Precision::fp16));
+}
+
+TEST(SlotStreams, HalfOfASecondCopyEvensMostOfTheSlots) {
+  const CsrMatrix matrix = drawn(512, 4096, 30);
+  const auto stored = [&](int copies, int second_part) {
+    const SlotStreams::Cut cut{.copies = copies, .second_part = second_part};
+    const SlotStreams streams = SlotStreams::build(matrix, ElementType::f16, cut);
+    return static_cast<double>(streams.stats().stored) / static_cast<double>(matrix.nnz());
+  };
+  EXPECT_GT(stored(1, 1), 1.10);
+  EXPECT_LT(stored(2, 2), 1.05);
 }
 
 TEST(SlotStreams, TheSecondCopyHasEveryColumnInAnotherSlot) {
