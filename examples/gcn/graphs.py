@@ -19,14 +19,15 @@ def load(source, spmmbench="spmmbench", downloads="suitesparse"):
 
     FILE.mtx, FILE.mtx.gz, FILE.tar.gz, FILE.npz   Matrix Market, also as SuiteSparse packs it;
                                                    scipy.sparse.save_npz
+    FILE.csr      what `spmmbench generate` and `spmmbench convert` write
     gen:SPEC      what `spmmbench generate` makes; `spmmbench` is the program
     GROUP/NAME    SuiteSparse, fetched by scripts/fetch_suitesparse.py into the folder `downloads`
     """
     if source.startswith("gen:"):
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "graph.mtx"
+            path = pathlib.Path(folder) / "graph.csr"
             _run(spmmbench, "generate", source[4:], path)
-            return source[4:], _square(scipy.io.mmread(path), source)
+            return source[4:], _square(_read_csr(path), source)
     path = pathlib.Path(source)
     if not path.exists() and not path.suffix and source.count("/") == 1:
         _run(sys.executable, FETCH, "--out", downloads, source)
@@ -38,7 +39,17 @@ def load(source, spmmbench="spmmbench", downloads="suitesparse"):
         with tarfile.open(path) as archive:
             member = next(m for m in archive if m.name.endswith(f"/{name}.mtx"))
             return name, _square(scipy.io.mmread(archive.extractfile(member)), source)
-    return name, _square(sp.load_npz(path) if path.suffix == ".npz" else scipy.io.mmread(path), source)
+    read = {".npz": sp.load_npz, ".csr": _read_csr}.get(path.suffix, scipy.io.mmread)
+    return name, _square(read(path), source)
+
+
+def _read_csr(path):
+    """The pattern of a file whose header is 136 bytes, from byte 16 on rows, columns and entries; then come
+    row pointers and columns."""
+    rows, cols, entries = np.fromfile(path, np.int64, 3, offset=16)
+    row_ptr = np.fromfile(path, np.int64, rows + 1, offset=136)
+    columns = np.fromfile(path, np.int32, entries, offset=136 + row_ptr.nbytes)
+    return sp.csr_matrix((np.ones(entries, np.float32), columns, row_ptr), (rows, cols))
 
 
 def _run(program, *arguments):

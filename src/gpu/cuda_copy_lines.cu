@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "gpu/copy_lines.hpp"
-#include "gpu/cuda_check.hpp"
+#include "gpu/launch_dependent.cuh"
 
 namespace spmmbench {
 namespace {
@@ -34,15 +34,6 @@ __global__ void __launch_bounds__(kCopyThreads)
     }
 }
 
-// Code for less than compute capability 9.0 does not wait for its predecessor, also on newer
-// devices, for which the driver translates it.
-bool copy_kernel_waits() {
-  constexpr int kFirstThatWaits = 90;  // version of PTX's virtual architecture
-  cudaFuncAttributes attributes{};
-  SPMMBENCH_CUDA(cudaFuncGetAttributes(&attributes, copy_lines_kernel));
-  return attributes.ptxVersion >= kFirstThatWaits;
-}
-
 }  // namespace
 
 void cuda_copy_lines(const void* from, const std::int32_t* lines, std::int64_t count,
@@ -57,19 +48,9 @@ void cuda_copy_lines(const void* from, const std::int32_t* lines, std::int64_t c
       static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::min(words, kWarp))));
   const std::int64_t blocks = std::min((count * lanes + kCopyThreads - 1) / kCopyThreads,
                                        beside == CopyBeside::nothing ? kFill : kFew);
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(kCopyThreads);
-  config.stream = static_cast<cudaStream_t>(stream.handle);
-  config.attrs = &attribute;
-  config.numAttrs = copy_kernel_waits() ? 1 : 0;
-  SPMMBENCH_CUDA(cudaLaunchKernelEx(&config, copy_lines_kernel, static_cast<const uint4*>(from),
-                                    lines, count, words, static_cast<int>(lanes),
-                                    static_cast<uint4*>(to)));
-  SPMMBENCH_CUDA_LAUNCHED();
+  launch_dependent(copy_lines_kernel, static_cast<unsigned>(blocks), kCopyThreads, stream,
+                   static_cast<const uint4*>(from), lines, count, words, static_cast<int>(lanes),
+                   static_cast<uint4*>(to));
 }
 
 }  // namespace spmmbench

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpu/driver_function.hpp"
+#include "gpu/launch_dependent.cuh"
 #include "gpu/peer_memory.hpp"
 #include "spmmbench/error.hpp"
 
@@ -127,6 +128,7 @@ class CudaPeerMemory final : public PeerMemory {
 __global__ void meet_kernel(char* base, std::size_t stride, int rank) {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();  // the next kernel may begin to wait for this one
+  cudaGridDependencySynchronize();
 #endif
   using Place = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
   const auto place = [&](int of_rank, int in_memory_of) {
@@ -147,9 +149,7 @@ std::unique_ptr<PeerMemory> open_cuda_peer_memory(Device& device) {
 }
 
 void cuda_meet(void* base, std::size_t stride, int rank, int ranks, Stream stream) {
-  meet_kernel<<<1, ranks, 0, static_cast<cudaStream_t>(stream.handle)>>>(static_cast<char*>(base),
-                                                                         stride, rank);
-  SPMMBENCH_CUDA_LAUNCHED();
+  launch_dependent(meet_kernel, 1, ranks, stream, static_cast<char*>(base), stride, rank);
 }
 
 }  // namespace spmmbench

@@ -153,11 +153,13 @@ class NcclTransport final : public Transport {
 
 }  // namespace
 
-std::string why_no_nccl() {
+std::string why_no_nccl() { return why_no_nccl(nccl_library()); }
+
+std::string why_no_nccl(const SharedLibrary& library) {
   constexpr int kSendAndReceive = 2700;  // 2.7.0 is the first that has them
-  if (!nccl_library().error().empty()) return "NCCL: " + nccl_library().error();
+  if (!library.error().empty()) return "NCCL: " + library.error();
   int version = 0;
-  auto* const get_version = reinterpret_cast<int (*)(int*)>(nccl_library().find("ncclGetVersion"));
+  auto* const get_version = reinterpret_cast<int (*)(int*)>(library.find("ncclGetVersion"));
   if (get_version == nullptr || get_version(&version) != 0) return "NCCL: it tells no version";
   if (version < kSendAndReceive) return fmt::format("needs NCCL 2.7, found {}", version);
   return {};

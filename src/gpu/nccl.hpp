@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "core/shared_library.hpp"
 #include "gpu/transport.hpp"
 #include "spmmbench/device.hpp"
 
@@ -11,6 +12,8 @@ namespace spmmbench {
 
 // Says why NCCL cannot be used: it is missing or too old. Empty where it can.
 std::string why_no_nccl();
+// Why this library does not serve as NCCL.
+std::string why_no_nccl(const SharedLibrary& library);
 
 // What rank 0 makes and all ranks are given.
 std::string new_nccl_id();

@@ -16,7 +16,8 @@ bool in_one_run(const std::vector<std::int32_t>& rows) {
 }  // namespace
 
 Exchange::Exchange(const Gather& gather, const std::vector<int>& ranks, int all_ranks,
-                   const DenseView& b, Device& device, Transport& transport, PeerRows* peer)
+                   const DenseView& b, Device& device, Transport& transport, PeerRows* peer,
+                   AllBy all_by)
     : gather_(gather),
       b_(peer != nullptr ? peer->b() : b),
       line_bytes_(static_cast<std::int64_t>(static_cast<std::size_t>(b.ld) * bytes_of(b.type))),
@@ -26,7 +27,8 @@ Exchange::Exchange(const Gather& gather, const std::vector<int>& ranks, int all_
   constexpr std::int64_t kWord = 16;  // bytes; what Transport::pack copies at a time
   const bool all = gather.way == Way::all_gather;
   const auto parts = static_cast<int>(gather.from.size());
-  if (gather.way == Way::none || (all && parts == all_ranks)) return;
+  const bool in_one_call = all && parts == all_ranks && all_by == AllBy::one_call;
+  if (gather.way == Way::none || in_one_call) return;
   if (!all && device.info().kind == DeviceKind::cuda && line_bytes_ % kWord != 0)
     throw Unsupported("rows of B that are gathered must have whole 16 bytes");
   if (gather.way == Way::pulled) {

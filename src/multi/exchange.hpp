@@ -18,9 +18,11 @@ class Exchange {
   // says. `ranks`: of each part; all_ranks: how many there are, of other columns too. `peer`: where
   // rows are read from the memory of others, the B of all, which then is the kernel's. Everything
   // that is referred to outlives this object. Throws Unsupported where rows of B are not of whole
-  // 16 bytes on a GPU.
+  // 16 bytes on a GPU. `all_by`: how all rows are gathered where all ranks have the same columns.
+  enum class AllBy { one_call, sends };
   Exchange(const Gather& gather, const std::vector<int>& ranks, int all_ranks, const DenseView& b,
-           Device& device, Transport& transport, PeerRows* peer = nullptr);
+           Device& device, Transport& transport, PeerRows* peer = nullptr,
+           AllBy all_by = AllBy::one_call);
 
   void launch();  // enqueues; `b` then has all rows
   // Enqueues waiting for all ranks, as a launch with `peer` begins.
@@ -52,7 +54,7 @@ class Exchange {
   Transport& transport_;
   PeerRows* peer_;
   Buffer lines_, packed_;              // of what is packed, by part, or read from others
-  std::vector<Block> send_, receive_;  // by rank; empty where NCCL's all-gather serves
+  std::vector<Block> send_, receive_;  // by rank; empty where one call serves
 };
 
 }  // namespace spmmbench

@@ -166,6 +166,13 @@ double SplitA::received_share() const {
       of_others == 0 ? 0.0 : static_cast<double>(received) / static_cast<double>(of_others));
 }
 
+bool SplitA::in_one_call(const DenseView& b) const {
+  if (gather_.way != Way::all_gather || grid_.columns > 1) return false;
+  const double bytes = team_.most(static_cast<double>(gather_.rows_received() * b.ld) *
+                                  static_cast<double>(bytes_of(b.type)));
+  return team_.gather_link().us(bytes) <= team_.exchange_link().us(bytes);
+}
+
 double SplitA::reads_of_a_row() const {
   const double rows = team_.most(static_cast<double>(rows_->needed[row_part_].size()));
   const double reads = team_.most(static_cast<double>(rows_->reads_in_place[row_part_]));
@@ -225,15 +232,16 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
   row.hot = row.cold = std::nullopt;  // they were those of the part alone
   if (gather_.way == Way::peer) peer.emplace(team_, rows_->b, input.operands->b);
   if (gather_.way == Way::pulled) peer.emplace(team_, gather_, input.operands->b);
+  const bool all_in_one = in_one_call(input.operands->b);
   team_.alone([&] {
     plan = part.bind();
     exchange.emplace(gather_, grid_.same_columns(team_.group().rank()), ranks, input.operands->b,
-                     device, team_.transport(), peer ? &*peer : nullptr);
+                     device, team_.transport(), peer ? &*peer : nullptr,
+                     all_in_one ? Exchange::AllBy::one_call : Exchange::AllBy::sends);
     if (peer) fill_own(request, *exchange);
   });
 
-  const bool in_one_call = gather_.way == Way::all_gather && grid_.columns == 1;
-  const Link& link = in_one_call ? team_.gather_link() : team_.exchange_link();
+  const Link& link = all_in_one ? team_.gather_link() : team_.exchange_link();
   split.way = to_string(gather_.way);
   split.product_us = team_.most(hot_us);
   split.sent_bytes = team_.most(exchange->bytes_sent());

@@ -39,6 +39,7 @@ class SplitA {
   std::optional<double> time_alone(const Request& request, const ResultRow& row);
   std::unique_ptr<LocalProduct> make_part(const Request& request);
   double received_share() const;
+  bool in_one_call(const DenseView& b) const;  // all rows, and as fast as by sends
   Gathering gathering_of(const SplitProduct& split, double transfer_us,
                          const Exchange& exchange) const;
   // In place, of each that the part with the most needs.

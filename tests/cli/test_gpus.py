@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""One product on several ranks, on the host: every split, and what happens to a rank that is lost."""
+"""One product on several ranks: every split, and what happens to a rank that is lost or lacks what it needs."""
 
+import contextlib
+import ctypes
+import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -58,12 +62,15 @@ class GpusTest(CliCase):
                            (("--gpus", "0"), "--gpus: expected at least 1")):
             self.assert_one_line(self.run_cpu(SQUARE, *args), 1, text)
 
-    def launched(self, *matrices):
-        """Each rank's exit code, stdout and stderr, as a launcher starts them, and the rows of the first."""
+    def launched(self, *matrices, n="8", limits=()):
+        """Each rank's exit code, stdout and stderr, as a launcher starts them, and the rows of the first. `limits`: KiB of
+        addresses that a rank may have."""
         out = self.folder / "out.json"
         place = {**ENVIRONMENT, "WORLD_SIZE": str(len(matrices)), "MASTER_ADDR": str(self.folder / "meeting")}
-        ranks = [subprocess.Popen([PROGRAM, "run", matrix, "-n", "8", "-k", "cpu_csr", *QUICK, "--gpus", str(len(matrices)),
-                                   "--split", "rows", *(["--json", str(out)] if rank == 0 else [])],
+        limited = {rank: ("sh", "-c", f'ulimit -v {kib}; exec "$0" "$@"') for rank, kib in limits}
+        ranks = [subprocess.Popen([*limited.get(rank, ()), PROGRAM, "run", matrix, "-n", n, "-k", "cpu_csr", *QUICK,
+                                   "--gpus", str(len(matrices)), "--split", "rows",
+                                   *(["--json", str(out)] if rank == 0 else [])],
                                   env={**place, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                  for rank, matrix in enumerate(matrices)]
         said = [process.communicate(timeout=60) for process in ranks]
@@ -81,6 +88,23 @@ class GpusTest(CliCase):
         self.assertEqual([code for code, *_ in ranks], [4, 4], ranks)
         self.assertEqual(rows[0]["status"], "failed")
         self.assertRegex(rows[0]["reason"], r"^rank 1 on \S+: reads another matrix than rank 0, or was started with other options$")
+
+    def least_addresses(self):
+        """KiB of addresses with which a small case has room, up to 8 MiB too many."""
+        too_few, enough = 16 << 10, 1 << 20
+        while enough - too_few > 8 << 10:
+            kib = (too_few + enough) // 2
+            small = subprocess.run(["sh", "-c", f'ulimit -v {kib}; exec "$0" "$@"', PROGRAM, "run", SQUARE, "-n", "8", "-k", "cpu_csr",
+                                    *QUICK], env=ENVIRONMENT, capture_output=True, check=False)
+            too_few, enough = (too_few, kib) if small.returncode == 0 else (kib, enough)
+        return enough
+
+    def test_a_rank_that_runs_out_of_memory_ends_the_case_on_all(self):
+        # What the second case needs is 36 MB more.
+        ranks, rows = self.launched(SQUARE, SQUARE, n="8,100000,4", limits=[(1, self.least_addresses() + (8 << 10))])
+        self.assertEqual([code for code, *_ in ranks], [4, 4], ranks)
+        self.assertEqual([row["status"] for row in rows], ["ok", "failed", "ok"], rows)
+        self.assertRegex(rows[1]["reason"], r"^rank 1 on \S+: out of host memory: needs [0-9.]+ GiB, [0-9.]+ GiB free$")
 
     def lost(self, number, *args):
         """The rows of a run whose rank 1 gets a signal when it has begun with the second case, which is long."""
@@ -103,6 +127,72 @@ class GpusTest(CliCase):
         rows = self.lost(signal.SIGSTOP, "--timeout", "10")
         self.assertEqual(rows[1]["status"], "failed", rows)
         self.assertRegex(rows[1]["reason"], r"^rank 1 on \S+: no answer within 9 s$")
+
+
+@contextlib.contextmanager
+def filled(index, left_bytes):
+    """GPU `index` has so many bytes left of its memory, of how many is given."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+
+    def call(function, *args):
+        if error := getattr(cuda, function)(*args):
+            raise OSError(f"{function}: error {error}")
+
+    context, memory, free, total = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_size_t()
+    call("cuInit", 0)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), index)
+    call("cuCtxSetCurrent", context)
+    call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+    call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(free.value - left_bytes))
+    try:
+        yield total.value
+    finally:
+        call("cuMemFree_v2", memory)
+        call("cuDevicePrimaryCtxRelease_v2", index)
+
+
+class TwoGpusTest(CliCase):
+    """What ends a case between two GPUs; tests/device/several_gpus_test.cpp verifies what they multiply."""
+
+    def setUp(self):
+        super().setUp()
+        if len(json.loads(self.spmmbench("list", "devices", "--json").stdout)["devices"]) < 2:
+            self.skipTest("fewer than two GPUs")
+
+    def rows(self, *args, environment=ENVIRONMENT):
+        out = self.folder / "out.json"
+        self.spmmbench("run", *args, "-k", "csr_row_split", *QUICK[2:], "--gpus", 2, "--split", "rows", "--json", out,
+                       "--overwrite", env=environment)
+        return read(out)["rows"]
+
+    def assert_skipped(self, folder, reason):
+        rows = self.rows(SQUARE, "-n", 8, environment={**ENVIRONMENT, "LD_LIBRARY_PATH": str(folder)})
+        self.assertEqual([row["status"] for row in rows], ["skipped"], rows)
+        self.assertRegex(rows[0]["reason"], reason)
+
+    def test_an_nccl_that_is_older_than_needed_is_a_skip(self):
+        old = os.environ.get("SPMMBENCH_FAKE_NCCL_TOO_OLD")
+        if not old:
+            self.skipTest("no stand-in of NCCL")
+        shutil.copy(old, self.folder / "libnccl.so.2")
+        self.assert_skipped(self.folder, r"^rank 0 on \S+: needs NCCL 2\.7, found 2604$")
+
+    def test_an_nccl_that_is_missing_is_a_skip(self):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL("libnccl.so.2")
+            self.skipTest("the loader finds an NCCL")
+        self.assert_skipped(self.folder, r"^rank 0 on \S+: NCCL: libnccl\.so\.2: cannot open shared object file")
+
+    def test_a_gpu_that_runs_out_of_memory_ends_its_case_and_no_other(self):
+        rows_of_a, bytes_of_a_column = 400_000, 2 + 4  # of B in fp16 and C in fp32
+        with filled(1, 4 << 30) as total:
+            # A part takes 0.6 of a GPU's memory, so the whole product fits on none.
+            n = int(0.6 * total / (rows_of_a // 2 * bytes_of_a_column)) // 8 * 8
+            rows = self.rows(f"gen:banded?rows={rows_of_a}&bandwidth=2", "-n", f"8,{n},16", "--precision", "fp16")
+        if rows[0]["status"] == "skipped" and "NCCL" in rows[0]["reason"]:
+            self.skipTest(rows[0]["reason"])
+        self.assertEqual([row["status"] for row in rows], ["ok", "failed", "ok"], rows)
+        self.assertRegex(rows[1]["reason"], r"^rank 1 on \S+: out of device memory")
 
 
 if __name__ == "__main__":

@@ -125,6 +125,22 @@ class Graphs(unittest.TestCase):
         expected /= np.sqrt(expected.sum(1, keepdims=True) * expected.sum(0, keepdims=True))
         np.testing.assert_allclose(graphs.normalised(directed).toarray(), expected, rtol=1e-6)
 
+    def test_the_programs_own_files_have_the_pattern_of_matrix_market(self):
+        import graphs
+
+        program = os.environ.get("SPMMBENCH")
+        if not program:
+            self.skipTest("SPMMBENCH is not set")
+        with tempfile.TemporaryDirectory() as folder:
+            loaded = []
+            for name in ("graph.csr", "graph.mtx"):
+                path = pathlib.Path(folder) / name
+                spec = "community?vertices=50&mean=4&community=10"
+                subprocess.run([program, "generate", spec, path], check=True, capture_output=True)
+                loaded.append(graphs.load(str(path))[1] != 0)
+        self.assertEqual((loaded[0] != loaded[1]).nnz, 0)
+        self.assertGreater(loaded[0].nnz, 50)
+
 
 if __name__ == "__main__":
     main()

@@ -26,7 +26,7 @@ float value_of(std::int64_t row, std::int64_t column) {
 // Gathers B by the parts of `a` and the columns of the grid, and says in a line what a rank has
 // that is not B.
 std::string gather_on(int rank, const Grid& grid, const CsrMatrix& a, Way way,
-                      const std::string& meeting) {
+                      Exchange::AllBy all_by, const std::string& meeting) {
   const int ranks = grid.rows * grid.columns;
   Group group({rank, ranks, rank, meeting}, 60);
   const auto transport = open_host_transport(group);
@@ -42,7 +42,8 @@ std::string gather_on(int rank, const Grid& grid, const CsrMatrix& a, Way way,
     for (std::int64_t column = 0; column < kColumns; ++column)
       if (gather.own.has(row) || gather.original[row] < 0)
         values[row * b.ld + column] = value_of(gather.original[row], first_column + column);
-  Exchange exchange(gather, grid.same_columns(rank), ranks, b, *device, *transport);
+  Exchange exchange(gather, grid.same_columns(rank), ranks, b, *device, *transport, nullptr,
+                    all_by);
   for (int round = 0; round < 2; ++round) {
     exchange.poison_received();
     for (const Range& rows : gather.from)
@@ -62,13 +63,17 @@ std::string gather_on(int rank, const Grid& grid, const CsrMatrix& a, Way way,
 
 TEST(Exchange, AfterItEveryRankHasTheRowsOfBThatItsAReadsFrom) {
   for (const Grid grid : {Grid{2, 1}, Grid{3, 1}, Grid{4, 1}, Grid{2, 2}, Grid{3, 2}})
-    for (const Way way : {Way::all_gather, Way::needed_rows})
+    for (const auto& [way, all_by] : {std::pair(Way::all_gather, Exchange::AllBy::one_call),
+                                      std::pair(Way::all_gather, Exchange::AllBy::sends),
+                                      std::pair(Way::needed_rows, Exchange::AllBy::one_call)})
       for (const auto& [rows, columns] : {std::pair(50, 50), std::pair(40, 70)}) {
         const int ranks = grid.rows * grid.columns;
         const CsrMatrix a = testing::random_matrix(rows, columns, 6, 1, ranks);
         const TemporaryFolder folder;
-        const auto faults = testing::faults_of_ranks(
-            ranks, [&](int rank) { return gather_on(rank, grid, a, way, folder.file("meeting")); });
+        const auto faults =
+            testing::faults_of_ranks(ranks, [&, way = way, all_by = all_by](int rank) {
+              return gather_on(rank, grid, a, way, all_by, folder.file("meeting"));
+            });
         EXPECT_EQ(faults, std::vector<std::string>(ranks))
             << grid.rows << " x " << grid.columns << " " << to_string(way);
       }
