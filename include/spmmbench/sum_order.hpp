@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace spmmbench {
@@ -31,6 +32,8 @@ struct SumOrder {
 class OrderedSums {
  public:
   virtual ~OrderedSums() = default;
+  // Of which rows sum_order will be asked. What it needs of them can then be copied at once.
+  virtual void will_ask(std::span<const std::int64_t> /*rows*/) {}
   // Of the operand's row, and the column of C. None where the plan cannot tell. Called between
   // launches.
   virtual std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t column) = 0;

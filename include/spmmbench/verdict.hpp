@@ -36,6 +36,8 @@ struct ExactTest {
   std::string not_made;                       // why there was no test; empty when there was
   std::int64_t worst_row = 0, worst_col = 0;  // the first difference; 0 when there is none
   double ms = 0;                              // the time of the test, its preparation included
+  // Of the plan that is timed, with other values in place; else of a plan of its own.
+  bool timed_plan = false;
 };
 
 // Holds A and a view of B on one device and checks products of them there. The reference is a plain

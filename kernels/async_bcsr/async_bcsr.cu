@@ -198,6 +198,13 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
 
   PlanReport report() const override { return report_; }
 
+  // All steps at once: a copy takes some 10 us whatever it brings.
+  void will_ask(std::span<const std::int64_t> /*rows*/) override {
+    constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+    if (steps_.empty() && a_.built.steps.bytes() <= kMostBytes)
+      steps_ = read_steps(0, a_.groups().step_ptr.back());
+  }
+
   // The steps of the row's group, forwards or backwards, that have a block of the row; in each the
   // columns of one instruction after the other.
   std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t column) override {
@@ -206,9 +213,10 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
     const std::int64_t place =
         std::ranges::find(groups.unit_row, row / bcsr::kUnitRows) - groups.unit_row.begin();
     const std::int64_t group = place / groups.kHeight, member = place % groups.kHeight;
-    std::vector<BcsrStep> steps(groups.steps_of(group));
-    device_.download(steps.data(), a_.built.steps.as<BcsrStep>() + groups.step_ptr[group],
-                     steps.size() * sizeof(BcsrStep));
+    const std::int64_t first = groups.step_ptr[group], end = groups.step_ptr[group + 1];
+    std::vector<BcsrStep> steps = steps_.empty()
+                                      ? read_steps(first, end)
+                                      : std::vector(steps_.begin() + first, steps_.begin() + end);
     if (backwards_[group * n_tiles_ + column / (variant_.tile_n * variant_.cluster)] != 0)
       std::ranges::reverse(steps);
     const int step_columns = bcsr::step_columns(a_.a.precision);
@@ -231,6 +239,12 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
   }
 
  private:
+  std::vector<BcsrStep> read_steps(std::int64_t first, std::int64_t end) const {
+    std::vector<BcsrStep> steps(end - first);
+    device_.download(steps.data(), a_.built.steps.as<BcsrStep>() + first,
+                     steps.size() * sizeof(BcsrStep));
+    return steps;
+  }
   // Row-major: pieces of 64 columns are the third dimension, so that one box brings a whole tile in
   // the order wgmma reads it. It needs lines that end with a piece: what is read behind column N
   // only reaches columns of C that are clipped. Else a box per piece.
@@ -321,6 +335,7 @@ class AsyncBcsrPlan final : public Plan, public OrderedSums {
   int shared_bytes_ = 0;
   std::int64_t n_tiles_ = 0;
   std::vector<char> backwards_;  // blocks of C, by group and n_tile, whose steps are reversed
+  std::vector<BcsrStep> steps_;  // once sum_order will be asked
   PlanReport report_;
   Buffer work_, work_ptr_, b_workspace_;
   DenseView b_transposed_;

@@ -31,6 +31,7 @@
 #include "row_order/degree_order.hpp"
 #include "row_order/device_orders.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/replacing.hpp"
 #include "spmmbench/shared_parts.hpp"
 #include "window/bound.hpp"
 #include "window/choice.hpp"
@@ -163,6 +164,9 @@ class AsyncWcsrPlan final : public Plan, public OrderedSums {
 
   PlanReport report() const override { return report_; }
 
+  void will_ask(std::span<const std::int64_t> rows) override {
+    bound_->will_ask(a_, rows, device_);
+  }
   std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t /*column*/) override {
     return bound_->sum_order(a_, row, device_).value_or(SumOrder{});  // an empty row
   }
@@ -215,7 +219,7 @@ const auto kBuild =
 
 // Where the caller has A on the device, all is made there: a few counts come to the host, and the
 // number of tiles of each window.
-class AsyncWcsrPrepared final : public Prepared {
+class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues {
  public:
   AsyncWcsrPrepared(const SparseOperand& a, const Options& options, Device& device)
       : orders_(a, device),
@@ -252,6 +256,9 @@ class AsyncWcsrPrepared final : public Prepared {
   void take_values(Stream stream) override {
     replaced_ = true;
     windows_.for_each([&](Windows& windows) { replace(windows, stream); });
+  }
+  void free_kept_for_new_values() override {
+    windows_.for_each([](Windows& windows) { windows.positions = {}; });
   }
 
  private:

@@ -164,6 +164,9 @@ class RshPlan final : public Plan, public OrderedSums {
 
   PlanReport report() const override { return report_; }
 
+  void will_ask(std::span<const std::int64_t> rows) override {
+    bound_->will_ask(operand_, rows, device_);
+  }
   // A row that is in no window is residual: its entries in their order.
   std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t /*column*/) override {
     if (auto in_window = bound_->sum_order(operand_, row, device_)) return in_window;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "spmmbench/kernel.hpp"
 #include "window/device_cut.hpp"
 #include "window/launch.hpp"
+#include "window/read_windows.hpp"
 #include "window/stage.cuh"
 #include "window/sum_order.hpp"
 
@@ -68,15 +70,24 @@ class Bound {
   const WorkSize& work_size() const { return on_device_.size; }
   unsigned ctas() const { return static_cast<unsigned>(work_size().spans / launch_.cut.team); }
 
+  // Of which rows sum_order will be asked.
+  void will_ask(const SparseOperand& a, std::span<const std::int64_t> rows, Device& device) {
+    std::vector<std::int32_t> wanted;
+    for (const std::int64_t row : rows)
+      if (const std::int64_t place = place_of(row_of_c(a, row), device); place >= 0)
+        wanted.push_back(static_cast<std::int32_t>(place / a_.window_rows));
+    read_.read(std::move(wanted), {a_.window_ptr, a_.col_idx, a_.windows()}, device);
+  }
+
   // How a row of the operand is added up, once `upload` has been called; none for a row that the
   // windows do not have. What lies on the device is copied: rows and work at the first call.
   std::optional<SumOrder> sum_order(const SparseOperand& a, std::int64_t row, Device& device) {
-    const std::int64_t place = place_of(a.row_ids.empty() ? row : a.row_ids[row], device);
+    const std::int64_t place = place_of(row_of_c(a, row), device);
     if (place < 0) return std::nullopt;
-    read_window(static_cast<std::int32_t>(place / a_.window_rows), device);
+    const auto window = static_cast<std::int32_t>(place / a_.window_rows);
     return window::sum_order(
-        *a.a, row, {window_columns_, window_, window_tiles_[0]}, work(device),
-        {a.precision, launch_.cut.team, arguments_.ordered, variant_.for_vectors()});
+        *a.a, row, read_.get(window, {a_.window_ptr, a_.col_idx, a_.windows()}, device),
+        work(device), {a.precision, launch_.cut.team, arguments_.ordered, variant_.for_vectors()});
   }
 
   // `ordered` as in Arguments. Does not synchronise.
@@ -152,6 +163,9 @@ class Bound {
     }
     return work_;
   }
+  static std::int64_t row_of_c(const SparseOperand& a, std::int64_t row) {
+    return a.row_ids.empty() ? row : a.row_ids[row];
+  }
   // Of a row of C in the windows; -1 without one.
   std::int64_t place_of(std::int64_t row, Device& device) {
     if (a_.row_ids == nullptr || a_.places == 0) return row < a_.places ? row : -1;
@@ -164,15 +178,6 @@ class Bound {
     }
     return row < std::ssize(places_) ? places_[row] : -1;
   }
-  void read_window(std::int32_t window, Device& device) {
-    if (window == window_) return;
-    window_ = window;
-    device.download(window_tiles_, a_.window_ptr + window, sizeof window_tiles_);
-    window_columns_.resize((window_tiles_[1] - window_tiles_[0]) * kTileColumns);
-    device.download(window_columns_.data(),
-                    a_.col_idx + std::int64_t{window_tiles_[0]} * kTileColumns,
-                    window_columns_.size() * sizeof(std::int32_t));
-  }
 
   MatrixView a_;
   std::int64_t n_;
@@ -184,10 +189,8 @@ class Bound {
   Workspace workspace_;
   Arguments arguments_{};
   // Once sum_order has asked.
-  std::vector<std::int32_t> places_;   // of the rows of C
-  std::int32_t window_ = -1;           // the last that was read
-  std::int32_t window_tiles_[2] = {};  // its first tile, and the next window's
-  std::vector<std::int32_t> window_columns_;
+  std::vector<std::int32_t> places_;  // of the rows of C
+  ReadWindows read_;
 };
 
 }  // namespace spmmbench::window

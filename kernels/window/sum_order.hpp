@@ -47,12 +47,17 @@ inline void add_tile(const CsrMatrix& a, std::int64_t row, Precision precision,
                      std::span<const std::int32_t> columns, SumOrder& order) {
   const auto begin = a.col_idx.begin() + a.row_ptr[row],
              end = a.col_idx.begin() + a.row_ptr[row + 1];
-  const int steps = precision == Precision::tf32 ? 2 : 1;
-  for (int step = 0; step < steps; ++step) {
+  const bool halves = precision == Precision::tf32;
+  for (std::size_t step = 0; step < (halves ? 2 : 1); ++step) {
+    // Columns of a tile are few and mostly ascend, so that the next entry is near.
+    auto at = std::lower_bound(begin, end, columns.front());
+    std::int32_t last = columns.front();
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (static_cast<int>(i) % 4 / 2 % steps != step) continue;
-      const auto at = std::lower_bound(begin, end, columns[i]);
-      if (at != end && *at == columns[i]) order.entries.push_back(at - a.col_idx.begin());
+      if (halves && i / 2 % 2 != step) continue;
+      if (columns[i] < last) at = std::lower_bound(begin, end, columns[i]);
+      last = columns[i];
+      while (at != end && *at < last) ++at;
+      if (at != end && *at == last) order.entries.push_back(at - a.col_idx.begin());
     }
     order.instructions.push_back(order.entries.size());
   }

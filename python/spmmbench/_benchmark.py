@@ -47,7 +47,7 @@ _COLUMNS = [
         ("", "device_index device_bytes"),
         ("verify", "error_over_bound worst_row worst_col error_over_typical incomparable"),
         ("verify", "relative_frobenius error_over_mean"),
-        ("exact_", "passed not_made worst_row worst_col ms"),
+        ("exact_", "passed not_made worst_row worst_col ms timed_plan"),
         ("", "bit_identical"),
         ("hot_", _TIMING),
         ("cold_", _TIMING),

@@ -56,11 +56,13 @@ struct Piece {
 // dependent launch) starts before that.
 void cuda_write(std::span<const Piece> pieces, Device& device, double after_us = 0);
 
-// Enqueues reading what lies in a device's memory at at most kMostPieces places, kPieceBytes from
-// each on.
-// Returns where it lies on the host when the stream is done, one behind the other, until the next
-// call in this thread.
+// Enqueues reading what lies in a device's memory at some places, kPieceBytes from each on, by one
+// launch for kMostPieces of them. Returns where it lies on the host when the stream is done, one
+// behind the other, until the next call in this thread.
 const unsigned char* cuda_read(std::span<const unsigned char* const> places, Device& device);
+
+// Enqueues copying from one place of a device's memory to another.
+void cuda_copy(const void* from, std::size_t bytes, void* to, Device& device);
 
 // Device::time_us. Calls `meanwhile` when all is enqueued: a GPU works on it at the same time,
 // where the device is not one that passes its calls on.

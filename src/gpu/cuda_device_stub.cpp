@@ -36,6 +36,10 @@ void cuda_write(std::span<const Piece>, Device&, double) {
   throw DeviceError("built without CUDA", false);
 }
 
+void cuda_copy(const void*, std::size_t, void*, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
 const unsigned char* cuda_read(std::span<const unsigned char* const>, Device&) {
   throw DeviceError("built without CUDA", false);
 }

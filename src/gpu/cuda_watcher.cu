@@ -29,8 +29,9 @@ constexpr unsigned kMostValues = 4'096;  // that one of them notes of an element
 // Looks of a warp: some 20 ms, many times as long as a batch, without the time that the GPU spends
 // on other processes.
 constexpr int kMostLooks = 50'000;
-// Until it has begun: some 20 us, and longer where other processes have the GPU.
-constexpr std::chrono::milliseconds kMostWait{200};
+// Until it has begun: some 20 us, and longer where other processes have the GPU, whose slices of
+// some ms each come first. It ends the wait alone where this stream never runs beside others.
+constexpr std::chrono::milliseconds kMostWait{2'000};
 
 struct WatchedPlaces {
   unsigned count = 0;
@@ -160,8 +161,9 @@ class CudaWatcher final : public Watcher {
     ticket_ = ++shared_.ticket;
     watch(type, watched);
     const auto start = std::chrono::steady_clock::now();
-    while (*shared_.begun() != ticket_)
-      if (std::chrono::steady_clock::now() - start > kMostWait) return false;
+    const auto has_begun = [&] { return *shared_.begun() == ticket_; };
+    while (!has_begun())  // asked once more behind the last look at the clock
+      if (std::chrono::steady_clock::now() - start > kMostWait) return has_begun();
     return true;
   }
 

@@ -1,5 +1,5 @@
 // A few bytes at several places of a CUDA device's memory: written in one launch that nothing waits
-// for, whose arguments they are, or read.
+// for, whose arguments they are, or read. And many bytes at one place, copied to another.
 
 #include <cuda_runtime.h>
 
@@ -87,16 +87,27 @@ void cuda_write(std::span<const Piece> pieces, Device& device, double after_us) 
   }
 }
 
+void cuda_copy(const void* from, std::size_t bytes, void* to, Device& device) {
+  SPMMBENCH_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice,
+                                 static_cast<cudaStream_t>(device.stream().handle)));
+}
+
 const unsigned char* cuda_read(std::span<const unsigned char* const> places, Device& device) {
-  thread_local const std::shared_ptr<unsigned char> scratch =
-      host_memory(kMostPieces * kPieceBytes);
-  if (places.empty()) return scratch.get();
-  Places launched;
-  std::ranges::copy(places, launched.at.begin());
-  read_pieces_kernel<<<static_cast<unsigned>(places.size()), kPieceBytes, 0,
-                       static_cast<cudaStream_t>(device.stream().handle)>>>(launched,
-                                                                            scratch.get());
-  SPMMBENCH_CUDA_LAUNCHED();
+  thread_local std::size_t room = 0;
+  thread_local std::shared_ptr<unsigned char> scratch;
+  if (const std::size_t wanted = std::max(places.size(), kMostPieces); wanted > room) {
+    scratch = host_memory(wanted * kPieceBytes);
+    room = wanted;
+  }
+  for (std::size_t first = 0; first < places.size(); first += kMostPieces) {
+    const auto now = places.subspan(first, std::min(kMostPieces, places.size() - first));
+    Places launched;
+    std::ranges::copy(now, launched.at.begin());
+    read_pieces_kernel<<<static_cast<unsigned>(now.size()), kPieceBytes, 0,
+                         static_cast<cudaStream_t>(device.stream().handle)>>>(
+        launched, scratch.get() + first * kPieceBytes);
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
   return scratch.get();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <new>
 #include <optional>
 #include <random>
 #include <span>
@@ -22,10 +23,12 @@ namespace {
 constexpr int kPredictedElements = 1024;
 constexpr std::int64_t kPredictedProducts = std::int64_t{1} << 21;
 
-// An element of C, and what its sum may be.
+// An element of C, how it is added up, and what its sum may be.
 struct Predicted {
+  std::int64_t row, column;
+  SumOrder order;
   const unsigned char* at;
-  std::vector<float> sums;
+  std::vector<float> sums = {};
 };
 
 std::int64_t count_equal(std::span<const Predicted> elements, ElementType type, Device& device) {
@@ -34,19 +37,27 @@ std::int64_t count_equal(std::span<const Predicted> elements, ElementType type, 
     return std::ranges::any_of(
         element.sums, [&](float sum) { return same_bits(got, decode(type, encode(type, sum))); });
   };
-  std::int64_t equal = 0;
   const bool on_gpu = device.info().kind == DeviceKind::cuda;
-  while (!elements.empty()) {
-    const auto now = elements.first(std::min(elements.size(), kMostPieces));
-    std::vector<const unsigned char*> places;
-    for (const Predicted& element : now) places.push_back(element.at);
-    const unsigned char* const read = on_gpu ? cuda_read(places, device) : nullptr;
-    device.synchronize();
-    for (std::size_t i = 0; i < now.size(); ++i)
-      equal += is_equal(now[i], on_gpu ? read + i * kPieceBytes : now[i].at) ? 1 : 0;
-    elements = elements.subspan(now.size());
-  }
+  std::vector<const unsigned char*> places;
+  for (const Predicted& element : elements) places.push_back(element.at);
+  const unsigned char* const read = on_gpu ? cuda_read(places, device) : nullptr;
+  device.synchronize();
+  std::int64_t equal = 0;
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    equal += is_equal(elements[i], on_gpu ? read + i * kPieceBytes : places[i]) ? 1 : 0;
   return equal;
+}
+
+// Rows at random, as many as have that many products in all.
+std::vector<std::int64_t> rows_to_predict(const CsrMatrix& a, std::mt19937_64& random) {
+  std::uniform_int_distribution<std::int64_t> any(0, a.rows - 1);
+  std::vector<std::int64_t> rows;
+  std::int64_t products = 0;
+  while (std::ssize(rows) < kPredictedElements && products < kPredictedProducts) {
+    rows.push_back(any(random));
+    products += a.row_length(rows.back());
+  }
+  return rows;
 }
 
 }  // namespace
@@ -63,31 +74,39 @@ BitCheck check_bits(const CaseInput& input, Plan& plan) {
     return view.layout == Layout::row_major ? i * view.ld + j : j * view.ld + i;
   };
   std::mt19937_64 random{std::random_device{}()};
-  const auto below = [&](std::int64_t n) {
-    return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random);
-  };
+  std::uniform_int_distribution<std::int64_t> any_column(0, c.cols - 1);
+  const std::vector<std::int64_t> rows = rows_to_predict(a, random);
+  sums->will_ask(rows);
   std::vector<Predicted> elements;
-  std::int64_t products = 0;
-  for (int i = 0; i < kPredictedElements && products < kPredictedProducts; ++i) {
-    const std::int64_t row = below(a.rows), column = below(c.cols);
+  for (const std::int64_t row : rows) {
+    const std::int64_t column = any_column(random);
     const std::int64_t row_of_c = problem.row_ids.empty() ? row : problem.row_ids[row];
-    const std::optional<SumOrder> order = sums->sum_order(row, column);
-    if (!order) continue;
+    if (std::optional<SumOrder> order = sums->sum_order(row, column))
+      elements.push_back({row, column, std::move(*order),
+                          static_cast<const unsigned char*>(c.data) +
+                              place(c, row_of_c, column) * bytes_of(c.type)});
+  }
+  const auto predict = [&](Predicted& element) {
     std::function<float(std::int64_t)> scale_of_blocks;
     if (has_block_scales(problem.precision))
       scale_of_blocks = [&](std::int64_t k) {
-        return block_scale(a, row, k) * input.operands->block_scale_of_b(k, column);
+        return block_scale(a, element.row, k) * input.operands->block_scale_of_b(k, element.column);
       };
-    std::vector<float> sums_of_order = predicted_sums(
-        *order, kernel, problem.precision, a,
-        [&](std::int64_t k) { return input.operands->value_of_b(place(b, k, column)); },
+    element.sums = predicted_sums(
+        element.order, kernel, problem.precision, a,
+        [&](std::int64_t k) { return input.operands->value_of_b(place(b, k, element.column)); },
         a.scale * b.scale, scale_of_blocks);
-    if (sums_of_order.empty()) continue;
-    elements.push_back(
-        {static_cast<const unsigned char*>(c.data) + place(c, row_of_c, column) * bytes_of(c.type),
-         std::move(sums_of_order)});
-    products += static_cast<std::int64_t>(order->entries.size());
-  }
+  };
+  bool has_memory = true;
+#pragma omp parallel for schedule(dynamic, 8)
+  for (Predicted& element : elements) try {
+      predict(element);
+    } catch (const std::bad_alloc&) {
+#pragma omp atomic write
+      has_memory = false;
+    }
+  if (!has_memory) throw std::bad_alloc();
+  std::erase_if(elements, [](const Predicted& element) { return element.sums.empty(); });
   check.predicted = static_cast<std::int64_t>(elements.size());
   check.equal = count_equal(elements, c.type, *input.device);
   return check;

@@ -6,6 +6,7 @@
 #include <cfenv>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -65,16 +66,55 @@ KernelChoice launched_by(const Plan& plan, const KernelChoice& choice) {
   return {Registry<Kernel>::instance().find(spec.name), spec.options};
 }
 
+ExactSetting exact_setting(const CaseInput& input) {
+  return {input.problem, *input.exact, input.operands->c, *input.device,
+          input.take_c,  input.update, input.members};
+}
+
 // The kernel that is timed is tested: a choice with the values of the test could be another.
 ExactOutcome test_exactly(const CaseInput& input, const KernelChoice& launched) {
   PreparedA& prepared = *input.prepared;
   if (prepared.exact_kernel != launched.label()) prepared.exact_a.reset();
   prepared.exact_kernel = launched.label();
-  Problem problem = input.problem;
-  problem.options = launched.options;
-  return run_exact_test(*launched.kernel, problem, *input.exact, prepared.exact_a,
-                        input.operands->c, *input.device, input.take_c, input.update,
-                        input.members);
+  ExactSetting setting = exact_setting(input);
+  setting.problem.options = launched.options;
+  return run_exact_test(*launched.kernel, setting, prepared.exact_a);
+}
+
+// The input of a case whose exact test is of a kernel that another picked. Where all that could
+// have been picked have too few bits for A's rows, and this one has more, it has operands of its
+// own.
+class OperandsOfPick {
+ public:
+  OperandsOfPick(const CaseInput& input, const KernelChoice& launched) : input_(input) {
+    const int bits = exact_sum_bits(launched.info(), input.problem.precision, input.problem.c_type,
+                                    input.scalars());
+    if (launched.kernel == input.choice->kernel || bits <= input.exact->sum_bits() ||
+        input.exact->can_be_made())
+      return;
+    own_.emplace(input.exact->with_sum_bits(bits));
+    input_.exact = &*own_;
+    input_.prepared->exact_a.reset();
+  }
+  OperandsOfPick(const OperandsOfPick&) = delete;
+  ~OperandsOfPick() {
+    if (own_) input_.prepared->exact_a.reset();  // before its A
+  }
+  const CaseInput& input() const { return input_; }
+
+ private:
+  CaseInput input_;
+  std::optional<ExactOperands> own_;
+};
+
+// Whether the plan that is timed can have the operands of the exact test. In 8 bits A keeps a scale
+// with which sums are not exact, and a kernel that looks at B in advance keeps its B.
+bool takes_exact_values(const CaseInput& input, const KernelChoice& launched) {
+  const Kernel* const kernel = input.choice->kernel;
+  const bool is_there =
+      input.device->info().kind == DeviceKind::host || input.problem.on_device != nullptr;
+  return launched.kernel == kernel && kernel->info().takes_values && is_there &&
+         !kernel->info().inspects_b && !is_scaled(input.problem.precision);
 }
 
 // A kernel of the CPU has A in host memory whatever was asked for.
@@ -117,6 +157,26 @@ void verify_two_launches(const CaseInput& input, const std::function<void()>& la
   }
 }
 
+bool is_unproved(const CaseInput& input, ResultRow& row) {
+  const std::string why = why_unproved(input, row);
+  if (why.empty()) return false;
+  row.status = Status::failed;
+  row.reason = "cannot be verified: " + why;
+  return true;
+}
+
+// The exact test of the plan that was timed.
+bool passes_exactly(const CaseInput& input, const KernelInfo& kernel, ScaledLaunches& launches,
+                    ResultRow& row) {
+  row.exact = test_timed_plan(exact_setting(input), kernel, *input.prepared, launches);
+  if (!row.exact->passed && row.exact->not_made.empty()) {
+    row.status = Status::wrong;
+    row.reason = describe_failure(input, row);
+    return false;
+  }
+  return !is_unproved(input, row);
+}
+
 void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
   Device& device = *input.device;
   const Operands& operands = *input.operands;
@@ -131,15 +191,21 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   const std::unique_ptr<Plan> plan = std::move(made.plan);
   std::string inexact;  // how the exact test failed; empty where it did not
   double exact_ms = 0;  // of the kernel, where it prepares from the same A as for the case
+  KernelChoice launched = *input.choice;
   if (input.exact != nullptr) {
     const OwnSeconds since(Threads::caller);
-    const KernelChoice launched = launched_by(*plan, *input.choice);
+    launched = launched_by(*plan, *input.choice);
     made.other_ms += since.passed() * 1e3;
-    ExactOutcome outcome = test_exactly(input, launched);
+  }
+  const bool tests_timed_plan = input.exact != nullptr && takes_exact_values(input, launched);
+  if (input.exact != nullptr && !tests_timed_plan) {
+    OperandsOfPick of_pick(input, launched);
+    const CaseInput& used = of_pick.input();
+    ExactOutcome outcome = test_exactly(used, launched);
     row.exact = std::move(outcome.test);
     const KernelInfo& tested = launched.kernel->info();
     if (!tested.prepares_on_device && !tested.baseline) exact_ms = outcome.kernel_ms;
-    if (!row.exact->passed && row.exact->not_made.empty()) inexact = describe_failure(input, row);
+    if (!row.exact->passed && row.exact->not_made.empty()) inexact = describe_failure(used, row);
     poll_interrupt();
   }
   input.reference->expect(input.update);
@@ -159,11 +225,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     row.reason = inexact;
     return;
   }
-  if (const std::string why = why_unproved(input, row); !why.empty()) {
-    row.status = Status::failed;
-    row.reason = "cannot be verified: " + why;
-    return;
-  }
+  if (is_unproved(input, row)) return;
   const BitCheck bits = input.scalars().plain() ? check_bits(input, *plan) : BitCheck{};
   if (bits.predicted > 0) {
     row.metrics["bits_predicted"] = static_cast<double>(bits.predicted);
@@ -197,6 +259,10 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
       row.hot = row.cold = std::nullopt;
       return;
     }
+  }
+  if (tests_timed_plan && !passes_exactly(input, info, launches, row)) {
+    row.hot = row.cold = std::nullopt;
+    return;
   }
   row.gflops = flops_of(input) / row.hot->median_us / 1e3;
   row.compulsory_bytes = input.compulsory_bytes;

@@ -1,8 +1,9 @@
 #pragma once
-// One case: prepare the plan of a kernel, run the exact test, verify two launches into a poisoned
-// C, time hot and cold launches, on the CPU each of a B with other values, verify the C that the
-// timed launches left, and verify a few more launches into a poisoned C. Every exception becomes
-// the status and reason of the row.
+// One case: prepare the plan of a kernel, verify two launches into a poisoned C, time hot and cold
+// launches, each of a B with other values, verify the C that the timed launches left, and verify a
+// few more launches into a poisoned C. A plan that takes new values in place passes the exact test
+// then; for others a plan of its own does before. Every exception becomes the status and reason of
+// the row.
 
 #include <cstdint>
 #include <string>

@@ -20,14 +20,6 @@
 
 namespace spmmbench {
 
-// A as one kernel prepared it. The first case that needs it makes it; cases of other N share it.
-struct PreparedA {
-  std::unique_ptr<Prepared> kernel_a;
-  StageTimer stages;                  // the time of making it
-  std::unique_ptr<Prepared> exact_a;  // with the values of the exact test
-  std::string exact_kernel;           // that prepared it: another where `auto` measured and picked
-};
-
 struct CaseInput {
   const KernelChoice* choice = nullptr;
   Problem problem;  // its options are those of the choice

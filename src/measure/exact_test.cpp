@@ -5,17 +5,21 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "core/available_memory.hpp"
 #include "core/block_scales.hpp"
 #include "core/row_lengths.hpp"
 #include "core/steady_seconds.hpp"
+#include "gpu/backend.hpp"
 #include "gpu/scaled_launches.hpp"
+#include "gpu/upload_values.hpp"
 #include "measure/operands.hpp"
 #include "measure/preparation.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
+#include "spmmbench/replacing.hpp"
 #include "verify/bound.hpp"
 #include "verify/exact.hpp"
 #include "verify/reference.hpp"
@@ -77,9 +81,34 @@ const CsrMatrix& ExactOperands::a() {
   return *a_;
 }
 
+bool ExactOperands::can_be_made() {
+  try {
+    (void)a();
+    return true;
+  } catch (const NotExact&) {
+    return false;
+  }
+}
+
+ExactOperands ExactOperands::with_sum_bits(int bits) const {
+  ExactTraits traits = traits_;
+  traits.sum_bits = bits;
+  return {original_, row_ids_, given_b_, seed_, traits};
+}
+
+std::vector<const void*> ExactOperands::values(const SparseOperand& like, Device& device) {
+  if (device.info().kind == DeviceKind::host) return {a().values.data(), a().values64.data()};
+  if (values_memory_.data() == nullptr)
+    values_memory_ = upload_values(device, a(), like.on_device->value_type);
+  return {values_memory_.data()};
+}
+
 const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, Device& device,
                                                         std::int64_t members) {
-  OnDevice& made = on_device_[{device.info().kind, problem.n, problem.layout}];
+  const DenseView b =
+      make_operand_b(a().cols * members, problem.shape(), problem.precision, traits_.packed);
+  const std::int64_t ld = problem.ld_b == 0 ? b.ld : problem.ld_b;
+  OnDevice& made = on_device_[{device.info().kind, problem.n, problem.layout, ld}];
   if (made.reference) return made;
   made.a = &a();
   made.row_ids = row_ids_;
@@ -88,7 +117,8 @@ const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, 
     made.a = &diagonal_->a;
     made.row_ids = diagonal_->row_ids;
   }
-  made.b = make_operand_b(made.a->cols, problem.shape(), problem.precision, traits_.packed);
+  made.b = b;
+  made.b.ld = ld;
   made.b_memory = device.allocate(made.b.bytes());
   made.b.data = made.b_memory.data();
   if (has_block_scales(problem.precision)) {
@@ -130,56 +160,61 @@ void ExactOperands::fill_members(const DenseView& b, Device& device) const {
   }
 }
 
-ExactOutcome run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
-                            std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
-                            const std::function<void()>& take_c, const Update& update,
-                            std::int64_t members) {
-  const double start = steady_seconds();
-  ExactOutcome outcome;
-  ExactTest& test = outcome.test;
-  const auto timed = [&](const auto& call) {
-    const OwnSeconds since(launching_threads(device.info().kind));
+namespace {
+
+// The time that a kernel takes in calls of its own.
+class KernelTime {
+ public:
+  explicit KernelTime(Device& device) : device_(device) {}
+  template <class Call>
+  void operator()(const Call& call) {
+    const OwnSeconds since(launching_threads(device_.info().kind));
     call();
-    device.synchronize();
-    outcome.kernel_ms += since.passed() * 1e3;
+    device_.synchronize();
+    ms_ += since.passed() * 1e3;
+  }
+  double ms() const { return ms_; }
+
+ private:
+  Device& device_;
+  double ms_ = 0;
+};
+
+using Launch = std::function<void(const DenseView& b, const Scalars& scalars)>;
+
+// Launches twice, and compares what the second launch leaves. The first has zeros in the same
+// memory. A kernel that keeps a result, or a part of B, from one launch to the next then gives a
+// wrong result. `end` ends what was made for the launches.
+void compare_exactly(const ExactSetting& in, const ExactOperands::OnDevice& made,
+                     const Update& exact, const KernelInfo& kernel, KernelTime& timed,
+                     const Launch& launch_product, const std::function<void()>& end,
+                     ExactTest& test) {
+  const auto launch = [&] {
+    start_c(in.c, exact, kernel, in.device);
+    timed([&] { launch_product(made.b, {exact.alpha, exact.beta}); });
+    if (in.take_c) in.take_c();
   };
+  in.device.fill_bytes(made.b.data, 0, made.b.bytes());
+  launch();
+  in.operands.fill(made.b, in.problem.precision, in.device);
+  launch();
+  end();
+  // for the reference, if a launch wrote to it
+  in.operands.fill(made.b, in.problem.precision, in.device);
+  made.reference->expect(exact);
+  const Verdict verdict = made.reference->check_equal(in.c);
+  test.passed = verdict.ok;
+  if (verdict.ok) return;
+  test.worst_row = verdict.worst_row;
+  test.worst_col = verdict.worst_col;
+}
+
+// Makes the test, and says why where that cannot be. Throws what else the kernel fails with.
+template <class Make>
+void make_test(const Make& make, ExactTest& test) {
+  const double start = steady_seconds();
   try {
-    problem.a = &operands.a();
-    const Update exact = operands.update(update);
-    problem.on_device = nullptr;
-    const ExactOperands::OnDevice& made = operands.on_device(problem, device, members);
-    problem.ld_b = made.b.ld;
-    problem.ld_c = c.ld;
-    StageTimer not_counted;
-    std::unique_ptr<Plan> plan;
-    timed([&] {
-      if (!prepared)
-        prepared = kernel.prepare(problem.operand(), problem.options, device, not_counted);
-      plan = bind_members(*prepared, problem.shape(), members, not_counted);
-      plan->inspect_b(made.b, not_counted);
-    });
-    std::optional<ScaledLaunches> launches(std::in_place, *plan, kernel.info(), device);
-    const auto launch = [&] {
-      start_c(c, exact, kernel.info(), device);
-      timed([&] { launches->launch(made.b, c, {exact.alpha, exact.beta}, device.stream()); });
-      if (take_c) take_c();
-    };
-    // The first launch has zeros in the same memory. A kernel that keeps a result, or a part of B,
-    // from one launch to the next then gives a wrong result.
-    device.fill_bytes(made.b.data, 0, made.b.bytes());
-    launch();
-    operands.fill(made.b, problem.precision, device);
-    launch();
-    launches.reset();
-    timed([&] { plan.reset(); });
-    operands.fill(made.b, problem.precision, device);  // for the reference, if a launch wrote to it
-    made.reference->expect(exact);
-    const Verdict verdict = made.reference->check_equal(c);
-    test.passed = verdict.ok;
-    if (!verdict.ok) {
-      test.worst_row = verdict.worst_row;
-      test.worst_col = verdict.worst_col;
-    }
+    make();
   } catch (const NotExact& error) {
     test.not_made = error.what();
   } catch (const Unsupported&) {
@@ -193,12 +228,141 @@ ExactOutcome run_exact_test(const Kernel& kernel, Problem problem, ExactOperands
   } catch (const std::exception& error) {
     throw Error(fmt::format("exact test: {}", error.what()));
   }
-  if (!test.not_made.empty()) {
-    prepared.reset();
-    operands.release_memory();
-  }
   test.ms = (steady_seconds() - start) * 1e3;
+}
+
+// Memory of A's values, where a kernel reads them (Prepared::take_values). It is not constant,
+// though kernels see it so.
+struct ValueArray {
+  void* data;
+  std::size_t bytes;
+};
+
+std::vector<ValueArray> values_of(const SparseOperand& a, DeviceKind kind) {
+  if (kind == DeviceKind::cuda) {
+    const DeviceCsr& csr = *a.on_device;
+    return {{const_cast<void*>(csr.values),
+             static_cast<std::size_t>(csr.nnz) * bytes_of(csr.value_type)}};
+  }
+  const auto array = [](const auto& values) {
+    return ValueArray{const_cast<std::remove_cvref_t<decltype(values[0])>*>(values.data()),
+                      values.size() * sizeof values[0]};
+  };
+  return {array(a.a->values), array(a.a->values64)};
+}
+
+void copy_within(const void* from, std::size_t bytes, void* to, Device& device) {
+  if (bytes == 0) return;
+  if (device.info().kind == DeviceKind::cuda) cuda_copy(from, bytes, to, device);
+  else device.upload(to, from, bytes);
+}
+
+// Other values in A, which others use too, until the end of the block at the latest.
+class OtherValues {
+ public:
+  OtherValues(const SparseOperand& a, const std::vector<const void*>& others, Device& device)
+      : arrays_(values_of(a, device.info().kind)), device_(device) {
+    for (const ValueArray& array : arrays_) {
+      own_.push_back(device.allocate(array.bytes));
+      copy_within(array.data, array.bytes, own_.back().data(), device);
+    }
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+      copy_within(others[i], arrays_[i].bytes, arrays_[i].data, device);
+  }
+  OtherValues(const OtherValues&) = delete;
+  ~OtherValues() {
+    try {
+      put_back();
+    } catch (const std::exception&) {  // of a device that is lost; else the checksum of A tells
+    }
+  }
+  void put_back() {
+    const std::vector<Buffer> own = std::exchange(own_, {});
+    for (std::size_t i = 0; i < own.size(); ++i)
+      copy_within(own[i].data(), own[i].bytes(), arrays_[i].data, device_);
+    device_.synchronize();
+  }
+
+ private:
+  std::vector<ValueArray> arrays_;
+  std::vector<Buffer> own_;
+  Device& device_;
+};
+
+}  // namespace
+
+ExactOutcome run_exact_test(const Kernel& kernel, const ExactSetting& setting,
+                            std::unique_ptr<Prepared>& prepared) {
+  ExactSetting in = setting;
+  ExactOutcome outcome;
+  KernelTime timed(in.device);
+  const auto make = [&] {
+    in.problem.a = &in.operands.a();
+    const Update exact = in.operands.update(in.update);
+    in.problem.on_device = nullptr;
+    in.problem.ld_b = 0;  // any
+    const ExactOperands::OnDevice& made = in.operands.on_device(in.problem, in.device, in.members);
+    in.problem.ld_b = made.b.ld;
+    in.problem.ld_c = in.c.ld;
+    StageTimer not_counted;
+    std::unique_ptr<Plan> plan;
+    timed([&] {
+      if (!prepared)
+        prepared = kernel.prepare(in.problem.operand(), in.problem.options, in.device, not_counted);
+      plan = bind_members(*prepared, in.problem.shape(), in.members, not_counted);
+      plan->inspect_b(made.b, not_counted);
+    });
+    std::optional<ScaledLaunches> launches(std::in_place, *plan, kernel.info(), in.device);
+    compare_exactly(
+        in, made, exact, kernel.info(), timed,
+        [&](const DenseView& b, const Scalars& scalars) {
+          launches->launch(b, in.c, scalars, in.device.stream());
+        },
+        [&] {
+          launches.reset();
+          timed([&] { plan.reset(); });
+        },
+        outcome.test);
+  };
+  make_test(make, outcome.test);
+  if (!outcome.test.not_made.empty()) {
+    prepared.reset();
+    in.operands.release_memory();
+  }
+  outcome.kernel_ms = timed.ms();
   return outcome;
+}
+
+ExactTest test_timed_plan(const ExactSetting& in, const KernelInfo& kernel, PreparedA& prepared,
+                          ScaledLaunches& launches) {
+  ExactTest test;
+  test.timed_plan = true;
+  KernelTime timed(in.device);
+  const auto take_values = [&] {
+    timed([&] { prepared.kernel_a->take_values(in.device.stream()); });
+  };
+  const auto make = [&] {
+    (void)in.operands.a();  // or there are none
+    const Update exact = in.operands.update(in.update);
+    const ExactOperands::OnDevice& made = in.operands.on_device(in.problem, in.device, in.members);
+    OtherValues values(in.problem, in.operands.values(in.problem, in.device), in.device);
+    prepared.has_other_values = true;
+    take_values();
+    compare_exactly(
+        in, made, exact, kernel, timed,
+        [&](const DenseView& b, const Scalars& scalars) {
+          launches.launch(b, in.c, scalars, in.device.stream());
+        },
+        [] {}, test);
+    values.put_back();
+    take_values();
+    if (auto* const kept = dynamic_cast<KeepsForNewValues*>(prepared.kernel_a.get()))
+      kept->free_kept_for_new_values();
+    prepared.has_other_values = false;
+  };
+  make_test(make, test);
+  if (!test.not_made.empty()) in.operands.release_memory();
+  return test;
 }
 
 }  // namespace spmmbench

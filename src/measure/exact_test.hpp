@@ -1,6 +1,7 @@
 #pragma once
-// The exact test of a case. The kernel prepares the structure of A with values for which every
-// product and sum is exact (verify/exact.hpp), and its C must equal the reference. The test has
+// The exact test of a case. The kernel multiplies the structure of A with values for which every
+// product and sum is exact (verify/exact.hpp), and its C must equal the reference. Where the kernel
+// takes new values in place, the plan is the one that was timed, else one of its own. The test has
 // operands of its own, and its time counts in no stage.
 
 #include <functional>
@@ -8,13 +9,17 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <tuple>
+#include <vector>
 
+#include "gpu/scaled_launches.hpp"
 #include "measure/batch.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/scalars.hpp"
+#include "spmmbench/stage_timer.hpp"
 #include "spmmbench/update.hpp"
 #include "spmmbench/verdict.hpp"
 
@@ -51,6 +56,10 @@ class ExactOperands {
       : original_(a), row_ids_(row_ids), given_b_(given_b), seed_(seed), traits_(traits) {}
 
   const CsrMatrix& a();  // throws NotExact
+  int sum_bits() const { return traits_.sum_bits; }
+  bool can_be_made();  // whether a() has values
+  // The same in sums of other bits.
+  ExactOperands with_sum_bits(int bits) const;
   // The scalars of the test: those given, rounded to two bits, 1/4 at the least and 6 at the most;
   // and values of C that are exact with them. After a().
   Update update(const Update& given) const;
@@ -62,10 +71,17 @@ class ExactOperands {
     std::span<const std::int32_t> row_ids;
     std::unique_ptr<ReferenceChecker> reference;
   };
-  // `members`: of a row-major batch, which is checked with A on a diagonal.
+  // `members`: of a row-major batch, which is checked with A on a diagonal. Lines of B are `ld_b`
+  // of the problem apart, where that is not 0.
   const OnDevice& on_device(const Problem& problem, Device& device, std::int64_t members = 1);
   void fill(const DenseView& b, Precision precision, Device& device);
-  void release_memory() { on_device_.clear(); }  // on all devices
+  // The values of a(), in the types and the memory of those that a kernel reads of A: of its copy
+  // on a GPU, or in fp32 and fp64 of the host.
+  std::vector<const void*> values(const SparseOperand& like, Device& device);
+  void release_memory() {  // on all devices
+    on_device_.clear();
+    values_memory_ = {};
+  }
 
  private:
   void fill_members(const DenseView& b, Device& device) const;
@@ -80,20 +96,45 @@ class ExactOperands {
   std::optional<CsrMatrix> a_;
   std::optional<Diagonal> diagonal_;
   std::optional<DenseMatrix> one_product_b_;  // where A keeps its values
-  std::map<std::tuple<DeviceKind, std::int64_t, Layout>, OnDevice> on_device_;  // by N and layout
+  // By N, layout and what lies between lines of B.
+  std::map<std::tuple<DeviceKind, std::int64_t, Layout, std::int64_t>, OnDevice> on_device_;
+  Buffer values_memory_;
 };
 
-// `prepared` is made by the first case of a kernel and shared with the cases of other N; `c`
-// belongs to this case, and `take_c`, `update` and `members` are those of CaseInput. Where rows are
-// too long or memory is short, ExactTest::not_made says so. Throws what else the kernel fails with,
-// which ends the case: its launches were not tested.
+// A as one kernel prepared it. The first case that needs it makes it; cases of other N share it.
+struct PreparedA {
+  std::unique_ptr<Prepared> kernel_a;
+  bool has_other_values = false;      // than A, since a test of it has failed
+  StageTimer stages;                  // the time of making it
+  std::unique_ptr<Prepared> exact_a;  // with the values of the exact test
+  std::string exact_kernel;           // that prepared it: another where `auto` measured and picked
+};
+
+// Of a case: its problem and C, and `take_c`, `update` and `members` as CaseInput has them.
+struct ExactSetting {
+  Problem problem;
+  ExactOperands& operands;
+  const DenseView& c;
+  Device& device;
+  std::function<void()> take_c = {};
+  Update update = {};
+  std::int64_t members = 1;
+};
+
 struct ExactOutcome {
   ExactTest test;
   double kernel_ms = 0;  // of the test, in the kernel's own calls
 };
-ExactOutcome run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
-                            std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
-                            const std::function<void()>& take_c = {}, const Update& update = {},
-                            std::int64_t members = 1);
+
+// The test of a plan of its own. `prepared` is made by the first case of a kernel and shared with
+// the cases of other N. Where rows are too long or memory is short, ExactTest::not_made says so.
+// Throws what else the kernel fails with, which ends the case: its launches were not tested.
+ExactOutcome run_exact_test(const Kernel& kernel, const ExactSetting& setting,
+                            std::unique_ptr<Prepared>& prepared);
+
+// The same of the plan that `launches` launches, of `prepared`. A gets the values of the test in
+// place, and then its own again.
+ExactTest test_timed_plan(const ExactSetting& setting, const KernelInfo& kernel,
+                          PreparedA& prepared, ScaledLaunches& launches);
 
 }  // namespace spmmbench

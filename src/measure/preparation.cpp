@@ -189,6 +189,7 @@ Preparation fastest_preparation(const CaseInput& input, double& first_ms, double
 }  // namespace
 
 MadePlan make_plan(const CaseInput& input, ResultRow& row) {
+  if (input.prepared->has_other_values) *input.prepared = {};
   const double start = steady_seconds();
   const OwnSeconds since(Threads::caller);
   double first_ms = 0, seconds = 0;

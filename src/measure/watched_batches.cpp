@@ -5,6 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "core/steady_seconds.hpp"
+
 namespace spmmbench {
 namespace {
 
@@ -33,8 +35,12 @@ bool WatchedBatches::launch(const Batch& batch) {
   // some of its launches only, as chance has it, has more of them in several tries.
   constexpr std::size_t kOneOf = 8;
   constexpr int kMostSparse = 3;
-  // The host may be held up while the watcher looks.
-  constexpr int kMostUnfinished = 3;
+  // Tries in a row in which the watcher gave up before the launches were over, some 20 ms after it
+  // began. Where the host took as long to enqueue them, either each launch waits for the watcher,
+  // or other work had the processors: that may be in one try of three, and in all of these with
+  // 2e-8.
+  constexpr int kMostUnfinished = 3, kMostHeldUp = 16;
+  constexpr double kHeldUpSeconds = 10e-3;
   if (!watcher_) watcher_ = make_watcher_();
   if (!watcher_) return false;
   checks_.before_watched(batch.launches);
@@ -42,23 +48,28 @@ bool WatchedBatches::launch(const Batch& batch) {
   if (places.empty()) return true;  // A has no nonzeros
   std::vector<ValueRange> ranges;
   std::vector<bool> all;  // found in some try
-  int sparse = 0, unfinished = 0;
-  for (int i = 0; i < kMostTries; ++i) {
+  int sparse = 0, unfinished = 0, held_up = 0;
+  for (int finished = 0; finished < kMostTries;) {
+    const double start = steady_seconds();
+    double seconds = 0;  // until all is enqueued
     if (!watcher_->begin(c_type_, places)) return false;
     batch.first(batch.launches, [&] {
       watcher_->end();
+      seconds = steady_seconds() - start;
       if (ranges.empty()) ranges = checks_.watched_ranges(batch.launches);
     });
     const std::vector<bool> found = watcher_->found(ranges);
     if (found.empty()) {
-      if (++unfinished == kMostUnfinished) return false;
+      ++(seconds > kHeldUpSeconds ? held_up : unfinished);
+      if (unfinished == kMostUnfinished || held_up == kMostHeldUp) return false;
       continue;
     }
+    unfinished = held_up = 0;
     all.resize(found.size());
     std::transform(all.begin(), all.end(), found.begin(), all.begin(), std::logical_or<>());
     if (missing_launches(found, places.size()) * places.size() * kOneOf > found.size()) ++sparse;
     if (sparse == kMostSparse) throw checks_.not_found(first_missing(found));
-    if (i >= sparse * kMostSparse && first_missing(all) == all.size()) return true;
+    if (finished++ >= sparse * kMostSparse && first_missing(all) == all.size()) return true;
   }
   throw checks_.not_found(first_missing(all));
 }

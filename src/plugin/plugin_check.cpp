@@ -232,6 +232,8 @@ class Checker {
         }
     if (!prepared) return;
     tally(where(", two plans at a time"), [&] { return check_two_plans(*prepared, a); });
+    if (info_.takes_values && !info_.inspects_b && !info_.binary)
+      tally(where(", other values of A"), [&] { return check_other_values(*prepared, a, csr); });
     prepared.reset();
     if (device_.info().kind == DeviceKind::host || checked_ == Checked::host_code)
       tally(where(", prepared and freed many times"), [&] { return check_frees(a); });
@@ -351,21 +353,39 @@ class Checker {
     return fault.empty() ? "" : "second launch, with another B: " + fault;
   }
 
-  std::string check_two_plans(Prepared& prepared, const SparseOperand& a) const {
+  // Of each N that the kernel takes.
+  std::vector<Shape> shapes_of(const SparseOperand& a) const {
     Shape shape{.c_type = type_of_c(a.precision, info_.c_types.front()),
                 .layout = info_.layouts.front()};
-    std::vector<std::int64_t> taken;
+    std::vector<Shape> taken;
     for (const std::int64_t n : kColumnsOfB) {
       shape.n = n;
       if (check_support(kernel_, Problem{a, shape, options_}, device_.info()).ok)
-        taken.push_back(n);
+        taken.push_back(shape);
     }
+    return taken;
+  }
+
+  // Changes the values of `csr`, which are those of A.
+  std::string check_other_values(Prepared& prepared, const SparseOperand& a, CsrMatrix& csr) const {
+    const std::vector<Shape> shapes = shapes_of(a);
+    if (shapes.empty()) return {};
+    Bound bound = bind(prepared, a, shapes.back(), false);
+    if (std::string fault = launch(bound, a, 0, true); !fault.empty()) return fault;
+    for (float& value : csr.values) value = 3 - value;  // 1 and 2
+    csr.values64.assign(csr.values.begin(), csr.values.end());
+    prepared.take_values(device_.stream());
+    const std::string fault = launch(bound, a, 1, false);
+    return fault.empty() ? "" : "after replace_values: " + fault;
+  }
+
+  std::string check_two_plans(Prepared& prepared, const SparseOperand& a) const {
+    const std::vector<Shape> taken = shapes_of(a);
     if (taken.empty()) return {};
-    shape.n = taken.front();
+    const Shape& shape = taken.front();
     auto first = std::make_unique<Bound>(bind(prepared, a, shape, false));
     auto again = std::make_unique<Bound>(bind(prepared, a, shape, false));
-    shape.n = taken.back();
-    Bound other = bind(prepared, a, shape, false);
+    Bound other = bind(prepared, a, taken.back(), false);
     for (Bound* const bound : {first.get(), &other, again.get()})
       if (std::string fault = launch(*bound, a, 0, true); !fault.empty()) return fault;
     first.reset();

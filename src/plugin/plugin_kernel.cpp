@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/dense_bytes.hpp"
 #include "plugin/description.hpp"
@@ -293,6 +294,7 @@ class PluginPrepared final : public Prepared {
         kernel_(kernel),
         settle_(described_by(library, kernel).settle),
         launch_scaled_(described_by(library, kernel).launch_scaled),
+        replace_values_(described_by(library, kernel).replace_values),
         form_(form),
         tunes_(tunes),
         a_(a),
@@ -344,11 +346,59 @@ class PluginPrepared final : public Prepared {
     return out;
   }
 
+  // The library gets them in the type and the memory that it prepared from.
+  void take_values(Stream stream) override {
+    const ElementType type = value_type_of(kernel_, a_);
+    const bool on_device = wants_a_on_device(kernel_);
+    std::vector<unsigned char> on_host;
+    Buffer copy;
+    const void* values = nullptr;
+    if (on_device && a_.on_device != nullptr && a_.on_device->value_type == type) {
+      values = a_.on_device->values;
+    } else {
+      on_host = values_on_host(type);
+      if (on_device) copy = device_.upload(on_host);
+      values = on_device ? copy.data() : on_host.data();
+    }
+    calls_("replace_values", [&] {
+      return replace_values_(prepared_, values, static_cast<std::int32_t>(type),
+                             on_device ? SPMMBENCH_CUDA : SPMMBENCH_HOST, stream.handle);
+    });
+    if (copy.data() != nullptr) device_.synchronize();
+  }
+
  private:
+  using ReplaceValues = decltype(spmmbench_kernel::replace_values);
+
+  // From where they have changed, in that type.
+  std::vector<unsigned char> values_on_host(ElementType type) const {
+    const auto count = static_cast<std::size_t>(a_.nnz());
+    std::vector<unsigned char> from;
+    ElementType given = ElementType::f32;
+    const void* data = nullptr;
+    if (kernel_.device == SPMMBENCH_CUDA && a_.on_device != nullptr) {
+      given = a_.on_device->value_type;
+      from.resize(count * bytes_of(given));
+      device_.download(from.data(), a_.on_device->values, from.size());
+      data = from.data();
+    } else {
+      given = type == ElementType::f64 ? type : ElementType::f32;
+      data = type == ElementType::f64 ? static_cast<const void*>(a_.a->values64.data())
+                                      : a_.a->values.data();
+    }
+    std::vector<unsigned char> to(count * bytes_of(type));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      store_element(type, to.data(), at, load_element(given, data, at));
+    }
+    return to;
+  }
+
   Calls calls_;
   const spmmbench_kernel& kernel_;
   PluginPlan::Settle settle_;
   ScalingPluginPlan::LaunchScaled launch_scaled_;
+  ReplaceValues replace_values_;
   OperandForm form_;
   bool tunes_;
   SparseOperand a_;
@@ -379,6 +429,7 @@ PluginKernel::PluginKernel(std::string path, const spmmbench_library& library,
   info_.ignores_stream = (kernel.flags & SPMMBENCH_IGNORES_STREAM) != 0;
   info_.adds_to_c = (kernel.flags & SPMMBENCH_ADDS_TO_C) != 0;
   info_.inspects_b = kernel.inspect_b != nullptr;
+  info_.takes_values = described.replace_values != nullptr;
   info_.a_memory = members(kernel.a_memory, kDeviceKinds);
   info_.flags = flags_of(described);
   info_.sizes = sizes_of(described);

@@ -19,10 +19,8 @@ spmmbench_csr typed_a(const spmmbench_kernel& kernel, const SparseOperand& a) {
   c.row_ptr_type = has(kernel.row_ptr_types, SPMMBENCH_I32) && a.nnz() <= INT32_MAX ? SPMMBENCH_I32
                                                                                     : SPMMBENCH_I64;
   c.col_idx_type = has(kernel.col_idx_types, SPMMBENCH_I32) ? SPMMBENCH_I32 : SPMMBENCH_I64;
-  const ElementType stored = storage_type(a.precision);
   c.scale = a.scale();
-  c.value_type = has(kernel.a_value_types, static_cast<int>(stored)) ? static_cast<int>(stored)
-                                                                     : SPMMBENCH_F32;
+  c.value_type = static_cast<int>(value_type_of(kernel, a));
   return c;
 }
 
@@ -47,6 +45,11 @@ const void* convert(const std::vector<From>& from, std::vector<unsigned char>& m
 
 bool wants_a_on_device(const spmmbench_kernel& kernel) {
   return kernel.device == SPMMBENCH_CUDA && has(kernel.a_memory, SPMMBENCH_CUDA);
+}
+
+ElementType value_type_of(const spmmbench_kernel& kernel, const SparseOperand& a) {
+  const ElementType stored = storage_type(a.precision);
+  return has(kernel.a_value_types, static_cast<int>(stored)) ? stored : ElementType::f32;
 }
 
 std::size_t kept_bytes(const spmmbench_kernel& kernel, const SparseOperand& a) {

@@ -12,6 +12,9 @@ namespace spmmbench {
 
 bool wants_a_on_device(const spmmbench_kernel& kernel);
 
+// Of A's values as a kernel is given them.
+ElementType value_type_of(const spmmbench_kernel& kernel, const SparseOperand& a);
+
 // What the program holds on the device for the plans of a kernel.
 std::size_t kept_bytes(const spmmbench_kernel& kernel, const SparseOperand& a);
 

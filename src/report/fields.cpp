@@ -116,6 +116,10 @@ const FieldTable<ExactTest>& exact_fields() {
       field("worst_col", &E::worst_col, ""),
       field("ms", &E::ms, "what the test took, its own preparation included; in no other figure",
             kNotNegative),
+      field("timed_plan", &E::timed_plan,
+            "whether the plan that is timed was tested, with other values in place; else a plan of "
+            "its own")
+          .added_later(),
   };
   return table;
 }

@@ -40,13 +40,14 @@ class Cheats(CliCase):
         note_verdicts(rows.values())
         return rows
 
-    def wide_values(self):
-        """A matrix half of whose nonzeros are a billionth of the others."""
+    def wide_values(self, rows=200, small_rows=200):
+        """Half of the nonzeros of `small_rows` rows are a billionth of the others; a single one if that is 0."""
         path = self.folder / "wide.mtx"
         draw = random.Random(1)
-        lines = [f"{row + 1} {column + 1} {draw.uniform(0.5, 1) * (1 if i % 2 else 1e-9)}"
-                 for row in range(200) for i, column in enumerate(draw.sample(range(3000), 20))]
-        path.write_text("\n".join(["%%MatrixMarket matrix coordinate real general", f"200 3000 {len(lines)}",
+        small = {(row, i) for row in range(small_rows) for i in range(0, 20, 2)} or {(0, 0)}
+        lines = [f"{row + 1} {column + 1} {draw.uniform(0.5, 1) * (1e-9 if (row, i) in small else 1)}"
+                 for row in range(rows) for i, column in enumerate(draw.sample(range(3000), 20))]
+        path.write_text("\n".join(["%%MatrixMarket matrix coordinate real general", f"{rows} 3000 {len(lines)}",
                                    *lines, ""]))
         return path
 
@@ -77,7 +78,8 @@ class Cheats(CliCase):
 class CheatTableTest(unittest.TestCase):
     """tests/faults/cheats.csv, of which scripts/docs_tables_cheats.py makes a page"""
 
-    RIGHT = {"cheat_none", "cheat_copies_a_to_shared_memory", "cheat_one_kernel", "cheat_sees_the_arithmetic", "product_right"}
+    RIGHT = {"cheat_none", "cheat_copies_a_to_shared_memory", "cheat_one_kernel", "cheat_sees_the_arithmetic", "cheat_takes_values",
+             "product_right"}
 
     def lines(self, name):
         with open(SOURCE / "tests/faults" / name, newline="") as file:
@@ -166,6 +168,16 @@ class CheatsTest(Cheats):
         self.assertEqual(rows["none"]["status"], "ok", rows["none"]["reason"])
         self.assert_wrong({"drops_small_values": rows["drops_small_values"]},
                           {"drops_small_values": "a timed launch: error"})
+
+    def test_the_plan_that_is_timed_is_tested(self):
+        # Changes of B meet the nonzero in one run of 100.
+        rows = {**self.rows(self.wide_values(1000, 0), "leaves_out_with_its_plan"),
+                **self.rows(ROWS_OF_20000, "few_bits_of_its_plan", precision="fp16")}
+        self.assert_wrong(rows)
+        few_bits = rows["few_bits_of_its_plan"]
+        self.assertTrue(few_bits["exact"]["timed_plan"])
+        self.assertLess(few_bits["verify"]["error_over_bound"], 1)
+        self.assert_wrong({"few_bits_of_its_plan": few_bits}, {"few_bits_of_its_plan": "exact test with other values in place: C("})
 
     def test_who_has_declared_that_b_stays_works_in_every_launch(self):
         self.assert_wrong(self.rows(LONG_ROWS, "once_for_a_constant_b", "first_for_a_constant_b"),
@@ -310,6 +322,13 @@ class GpuCheatsTest(Cheats):
                           {"rounds_a_behind_it": "a timed launch: all errors together are "})
         self.assert_wrong(self.rows(self.wide_values(), "drops_small_values"),
                           {"drops_small_values": "a timed launch: "})
+
+    def test_the_plan_that_is_timed_is_tested(self):
+        rows = self.rows(self.wide_values(1000, 0), "leaves_out_with_its_plan", "takes_values")
+        honest = rows.pop("takes_values")
+        self.assertEqual(honest["status"], "ok", honest["reason"])
+        self.assertTrue(honest["exact"]["timed_plan"])
+        self.assert_wrong(rows)
 
     def test_who_writes_to_a_or_far_behind_c_is_wrong(self):
         self.assert_wrong(self.rows(SHORT_ROWS, "clears_a"), {"clears_a": "A is not what it was"})

@@ -150,7 +150,7 @@ class Faults(Plugins):
         for name, status, words in (
                 ("good", "ok", ""), ("adds", "ok", ""), ("binary", "ok", ""), ("few_n", "ok", ""),
                 ("either_memory", "ok", ""), ("half_sums", "ok", ""), ("prints", "ok", ""), ("prints_no_line", "ok", ""),
-                ("inspects", "ok", ""),
+                ("inspects", "ok", ""), ("takes_values", "ok", ""), ("keeps_its_values", "wrong", "in place: C("),
                 ("square", "skipped", "needs a square A"),
                 ("multiples", "skipped", "needs N to be a multiple of 16"),
                 ("is_silent", "skipped", "prepare: gave no reason"),
@@ -310,13 +310,13 @@ class Faults(Plugins):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertRegex(result.stdout, r"ok +csr_strips:csr_strips: \d{2,} cases passed")
         right = ("adds", "packed", "pads", "knows_ld", "inspects", "binary", "square", "limited", "half_sums", "tunes",
-                 "varied", "copies", "eight_bits", "scales")
+                 "varied", "copies", "eight_bits", "scales", "takes_values")
         wrong = {"beyond": "wrote outside of C", "before": "wrote outside of C", "no_launch": "nan, expected",
                  "crash_in_launch": "ended by signal 11", "throws": "threw a C++ exception: thrown on purpose",
                  "exits": "exit 0", "fails": "failed on purpose", "leaks": "bytes more after each: what does not",
                  "no_scale": "C(0, 0) is ", "stale": "second launch, with another B: C(", "scales_alone": "launch_scaled: C(",
                  "copies_untold": "device_bytes: the report says that 1000 bytes are held, and ",
-                 "claims_much": "device_bytes: the report says that 100000000 bytes are held, and "}
+                 "claims_much": "says that 100000000 bytes are held, and ", "keeps_its_values": "after replace_values: C("}
         result = self.spmmbench("check-plugin", *(f"{flags()}:{name}" for name in (*right, *wrong)))
         self.assertEqual(result.returncode, 2, result.stderr)
         for name in right:

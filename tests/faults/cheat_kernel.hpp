@@ -14,7 +14,7 @@ using Time = std::chrono::steady_clock;
 
 class Cheat : public Plan {
  public:
-  static constexpr bool kInspectsB = false;  // as KernelInfo::inspects_b
+  static constexpr bool kInspectsB = false, kTakesValues = false;  // as KernelInfo has them
   explicit Cheat(const CsrMatrix& a) : a_(a) {}
   PlanReport report() const override { return {}; }
 
@@ -62,6 +62,7 @@ class CheatKernel final : public Kernel {
       : info_(planted_info(name, DeviceKind::host)), elsewhere_(works) {
     info_.accumulation = sums;
     info_.inspects_b = Plan::kInspectsB;
+    info_.takes_values = Plan::kTakesValues;  // which lie where a plan reads them
   }
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override {

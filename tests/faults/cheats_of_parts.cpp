@@ -57,6 +57,31 @@ struct DropsSmallValues : Cheat {
   }
 };
 
+// Takes new values in place, but for those that it has left out.
+struct LeavesOutWithItsPlan : Cheat {
+  static constexpr bool kTakesValues = true;
+  explicit LeavesOutWithItsPlan(const CsrMatrix& a) : Cheat(a), shorter_(a) {
+    shorter_.values = without_small_values(a);
+  }
+  CsrMatrix shorter_;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    for (std::int64_t e = 0; e < a_.nnz(); ++e)
+      if (shorter_.values[e] != 0) shorter_.values[e] = a_.values[e];
+    multiply({shorter_, b, c});
+  }
+};
+
+// Takes them in fewer bits, if those of its plan were not of the exact test.
+struct FewBitsOfItsPlan : Cheat {
+  static constexpr bool kTakesValues = true;
+  explicit FewBitsOfItsPlan(const CsrMatrix& a)
+      : Cheat(a), kept_(looks_exact(a) ? Precision::fp16 : Precision::bf16) {}
+  Precision kept_;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    multiply_rows({a_, b, c}, a_.rows, kept_);
+  }
+};
+
 // Returns where some of C is what it left: it has declared that B stays as it is.
 struct OnceForAConstantB : Cheat {
   using Cheat::Cheat;
@@ -110,6 +135,9 @@ struct ShiftsItsLastC : Cheat {
   add<LongRowsOnce>("cheat_long_rows_once");
   add<RoundsAAtOnce>("cheat_rounds_a_at_once");
   add<DropsSmallValues>("cheat_drops_small_values");
+  add<LeavesOutWithItsPlan>("cheat_leaves_out_with_its_plan");
+  add<FewBitsOfItsPlan>("cheat_few_bits_of_its_plan", Elsewhere::nowhere,
+                        Accumulation::fp32_tensor_core);
   add<OnceForAConstantB>("cheat_once_for_a_constant_b");
   add<FirstForAConstantB>("cheat_first_for_a_constant_b");
   add<ShiftsItsLastC>("cheat_shifts_its_last_c");

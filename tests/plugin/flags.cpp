@@ -212,6 +212,15 @@ spmmbench_status launch_scaled(spmmbench_plan* plan, const spmmbench_dense* b,
   return status;
 }
 
+spmmbench_status replace_values(spmmbench_prepared* prepared, const void* values,
+                                std::int32_t value_type, std::int32_t memory, void*) {
+  if (value_type != SPMMBENCH_F32 || memory != SPMMBENCH_HOST)
+    return refuse(SPMMBENCH_FAILED, "new values are not in fp32 on the host");
+  if (is(prepared->kernel, "keeps_its_values")) return SPMMBENCH_OK;
+  std::memcpy(prepared->values.data(), values, prepared->values.size());
+  return SPMMBENCH_OK;
+}
+
 spmmbench_status inspect_b(spmmbench_plan*, const spmmbench_dense* b,
                            const spmmbench_stages* stages) {
   if (stages != nullptr) stages->add(stages->context, "count", static_cast<double>(b->rows));
@@ -225,7 +234,7 @@ spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) {
   told[3] = plan->prepared->first_value.c_str();
   const bool tells = std::strncmp(plan->prepared->kernel->name, "tells", 5) == 0;
   out->device_bytes = 1000;
-  if (is(plan->prepared->kernel, "copies"))
+  if (is(plan->prepared->kernel, "copies") || plan->prepared->kernel->replace_values != nullptr)
     out->device_bytes = plan->prepared->row_ptr.size() + plan->prepared->col_idx.size() +
                         plan->prepared->values.size();
   if (is(plan->prepared->kernel, "claims_much")) out->device_bytes = 100'000'000;
@@ -333,6 +342,11 @@ std::vector<spmmbench_kernel> describe() {
     add(name).precisions = SPMMBENCH_SET(SPMMBENCH_FP8_E4M3_IN);
 #if !defined(VERSION) || VERSION != 1
   for (const char* name : {"scales", "scales_alone"}) add(name).launch_scaled = launch_scaled;
+  for (const char* name : {"takes_values", "keeps_its_values"}) {
+    spmmbench_kernel& kernel = add(name);
+    kernel.flags = 0;
+    kernel.replace_values = replace_values;
+  }
 #endif
   spmmbench_kernel& shorter = add("without_launch_scaled");
   shorter.size = SPMMBENCH_KERNEL_SIZE_2;

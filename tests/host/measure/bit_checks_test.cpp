@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -39,7 +41,11 @@ class PlanWithoutOrder : public Plan {
 class PlanWithOrder final : public PlanWithoutOrder, public OrderedSums {
  public:
   explicit PlanWithOrder(const CsrMatrix& a) : a_(a) {}
+  void will_ask(std::span<const std::int64_t> rows) override {
+    told_.insert(rows.begin(), rows.end());
+  }
   std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t /*column*/) override {
+    was_told = was_told && told_.contains(row);
     if (row % 2 != 0) return std::nullopt;
     SumOrder order;
     for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
@@ -50,8 +56,11 @@ class PlanWithOrder final : public PlanWithoutOrder, public OrderedSums {
     return order;
   }
 
+  bool was_told = true;  // of each row, before it was asked of it
+
  private:
   const CsrMatrix& a_;
+  std::set<std::int64_t> told_;  // of which rows it will be asked
 };
 
 TEST(BitChecks, CompareEveryBitOfTheElementsOfWhichThePlanStatesTheOrder) {
@@ -87,12 +96,13 @@ TEST(BitChecks, CompareEveryBitOfTheElementsOfWhichThePlanStatesTheOrder) {
           store_element(
               type, c.data, place(c, i, j),
               predicted_sums(
-                  *plan.sum_order(i, j), kernel.info(), Precision::fp16, a,
+                  *PlanWithOrder(a).sum_order(i, j), kernel.info(), Precision::fp16, a,
                   [&](std::int64_t k) { return load_element(b.type, b.data, place(b, k, j)); }, 1)
                   .at(0));
       const BitCheck right = check_bits(input, plan);
       EXPECT_GT(right.predicted, 300);
       EXPECT_EQ(right.equal, right.predicted);
+      EXPECT_TRUE(plan.was_told);
       auto* const bytes = static_cast<unsigned char*>(c.data);
       for (std::size_t i = 0; i < c.bytes(); i += bytes_of(type)) bytes[i] ^= 1U;  // the last bit
       EXPECT_EQ(check_bits(input, plan).equal, 0);

@@ -95,7 +95,7 @@ class RunExactTest : public ::testing::Test {
     const Operands operands = make_operands(a_, kColumns, Precision::fp32, ElementType::f32,
                                             Layout::row_major, nullptr, kSeed, device_);
     std::unique_ptr<Prepared> prepared;
-    return run_exact_test(kernel, problem(), exact, prepared, operands.c, device_).test;
+    return run_exact_test(kernel, {problem(), exact, operands.c, device_}, prepared).test;
   }
   Problem problem() const {
     Problem problem;
@@ -103,6 +103,20 @@ class RunExactTest : public ::testing::Test {
     problem.row_ids = row_ids_;
     problem.n = kColumns;
     return problem;
+  }
+  // Of a plan that has launched before.
+  ExactTest test_timed(const RowKernel& kernel, PreparedA& prepared) {
+    ExactOperands exact(a_, row_ids_, nullptr, kSeed, {.sum_bits = sum_bits_});
+    const Operands operands = make_operands(a_, kColumns, Precision::fp32, ElementType::f32,
+                                            Layout::row_major, nullptr, kSeed, device_);
+    StageTimer stages;
+    Problem bound = problem();
+    bound.ld_b = operands.b.ld;
+    prepared.kernel_a = kernel.prepare(bound.operand(), {}, device_, stages);
+    const std::unique_ptr<Plan> plan = prepared.kernel_a->bind(bound.shape(), stages);
+    ScaledLaunches launches(*plan, kernel.info(), device_);
+    launches.launch(operands.b, operands.c, {}, {});
+    return test_timed_plan({bound, exact, operands.c, device_}, kernel.info(), prepared, launches);
   }
 
   static constexpr std::int64_t kColumns = 5;
@@ -118,6 +132,44 @@ TEST_F(RunExactTest, PassesARightKernelInAnyOrderOfRows) {
   EXPECT_TRUE(run(RowKernel(write_product)).passed);
   row_ids_ = {2, 0, 1};
   EXPECT_TRUE(run(RowKernel(write_product)).passed);
+}
+
+TEST_F(RunExactTest, APlanThatWasTimedGetsOtherValuesInPlaceAndItsOwnBack) {
+  const CsrMatrix own = a_;
+  PreparedA prepared;
+  const ExactTest test = test_timed(RowKernel(write_product), prepared);
+  EXPECT_TRUE(test.passed);
+  EXPECT_TRUE(test.timed_plan);
+  EXPECT_EQ(a_, own);
+  EXPECT_FALSE(prepared.has_other_values);
+  row_ids_ = {2, 0, 1};
+  EXPECT_TRUE(test_timed(RowKernel(write_product), prepared).passed);
+}
+
+TEST_F(RunExactTest, APlanThatKeepsItsFirstValuesFailsWhenItWasTimed) {
+  std::vector<float> kept;
+  PreparedA prepared;
+  const RowKernel keeps([&](auto& a, auto row, auto c_row, auto& b, auto& c, int n) {
+    if (n == 1) kept = a.values;
+    CsrMatrix first = a;
+    first.values = kept;
+    write_product(first, row, c_row, b, c, n);
+  });
+  EXPECT_FALSE(test_timed(keeps, prepared).passed);
+  EXPECT_FALSE(prepared.has_other_values);
+  EXPECT_TRUE(run(keeps).passed) << "a plan of its own has the values of the test alone";
+}
+
+TEST_F(RunExactTest, AIsPutBackWhereTheTestOfATimedPlanFails) {
+  const CsrMatrix own = a_;
+  PreparedA prepared;
+  const RowKernel fails([](auto& a, auto row, auto c_row, auto& b, auto& c, int n) {
+    if (n > 1) throw DeviceError("at fault", false);
+    write_product(a, row, c_row, b, c, n);
+  });
+  EXPECT_THROW(test_timed(fails, prepared), DeviceError);
+  EXPECT_EQ(a_, own);
+  EXPECT_TRUE(prepared.has_other_values) << "the plan has them";
 }
 
 TEST_F(RunExactTest, NamesTheElementThatDiffers) {

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "measure/operands.hpp"
@@ -33,7 +35,7 @@ class FakeWatcher final : public Watcher {
   }
   void end() override { ended = true; }
   std::vector<bool> found(std::span<const ValueRange> ranges) override {
-    if (!looks_until_the_end) return {};
+    if (!looks_until_the_end || unfinished-- > 0) return {};
     std::vector<bool> answers;
     for (std::size_t i = 0; i < ranges.size(); ++i)
       answers.push_back(std::ranges::any_of(values_[i % places_.size()], [&](float value) {
@@ -44,6 +46,7 @@ class FakeWatcher final : public Watcher {
 
   bool starts = true, looks_until_the_end = true, ended = false;
   int begun = 0;
+  int unfinished = 0;  // so many times it does not look until the end
   std::bernoulli_distribution misses{0};
 
  private:
@@ -72,12 +75,14 @@ class WatchedBatch : public ::testing::Test {
                              if (works(at)) multiply(a_, checks_.b(at), operands_.c);
                              watcher_.look();
                            }
+                           std::this_thread::sleep_for(held_up_);
                            meanwhile();
                            return 1.0;
                          }};
     return batches_.launch(batch);
   }
 
+  std::chrono::milliseconds held_up_{0};  // in each batch
   std::unique_ptr<Device> device_ = open_host_device();
   CsrMatrix a_ = half_of_identity();
   Operands operands_ = make_operands(a_, 8, Precision::fp16, ElementType::f32, Layout::row_major,
@@ -119,6 +124,28 @@ TEST_F(WatchedBatch, ProvesNothingWhereNobodyCanLook) {
   watcher_.looks_until_the_end = false;
   EXPECT_FALSE(launch([](int) { return true; }));
   EXPECT_EQ(watcher_.begun, 3);
+}
+
+TEST_F(WatchedBatch, IsWatchedAgainWhereTheHostWasHeldUp) {
+  held_up_ = std::chrono::milliseconds{12};
+  watcher_.unfinished = 6;
+  watcher_.misses = std::bernoulli_distribution(0.1);
+  EXPECT_TRUE(launch([](int) { return true; }));
+  EXPECT_GT(watcher_.begun, 6);
+}
+
+TEST_F(WatchedBatch, IsWrongAlsoWhereTheHostWasHeldUp) {
+  held_up_ = std::chrono::milliseconds{12};
+  watcher_.unfinished = 6;
+  EXPECT_THROW(launch([](int at) { return at + 1 == kLaunchesOfBatch; }), WrongLaunch);
+  EXPECT_EQ(watcher_.begun, 6 + 3);
+}
+
+TEST_F(WatchedBatch, ProvesNothingWhereEachLaunchWaitsForTheWatcher) {
+  held_up_ = std::chrono::milliseconds{12};
+  watcher_.looks_until_the_end = false;
+  EXPECT_FALSE(launch([](int) { return true; }));
+  EXPECT_EQ(watcher_.begun, 16);
 }
 
 TEST_F(WatchedBatch, ProvesNothingWhereTheWatcherDoesNotBegin) {
