@@ -20,6 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 ARCHITECTURE = "90a"
 SKIPPED = 77
 ENTRY = re.compile(rf"Compiling entry function '(\w+)' for '(sm_{ARCHITECTURE})?")
@@ -86,10 +87,21 @@ def parts_of(file):
     return parts
 
 
+def definition_of(kernel):
+    name = kernel.split("<")[0].split("::")[-1]
+    return re.compile(rf"__global__[^;{{]*?\b{name}\(")
+
+
+def recorded_name(kernel, file):
+    """Kernels that kernels/NAME/NAME.cu itself defines are recorded without its namespace."""
+    itself = file.stem == file.parent.name and definition_of(kernel).search(text_of(file))
+    return kernel.removeprefix(f"{file.stem}::") if itself else kernel
+
+
 def defining(kernel, sources):
     """Which of `sources` defines a kernel: in its own folder, else in a header that it includes."""
-    *space, name = kernel.split("<")[0].split("::")
-    definition = re.compile(rf"__global__[^;{{]*?\b{name}\(")
+    space = kernel.split("<")[0].split("::")[:-1]
+    definition = definition_of(kernel)
 
     def defines(part):
         text = text_of(part)
@@ -115,7 +127,8 @@ def measure(entry):
         if names[mangled].startswith("cub::"):  # NVIDIA's
             continue
         file = sources[0] if len(sources) == 1 else defining(names[mangled], sources)
-        files.setdefault(file, {})[names[mangled]] = resources
+        if file.is_relative_to(KERNELS):  # some of src/gpu are joined with them
+            files.setdefault(file, {})[recorded_name(names[mangled], file)] = resources
     return files
 
 
@@ -173,7 +186,7 @@ def main():
     if not database.exists():
         sys.exit(f"{database}: not found; configure the build first")
     entries = [entry for entry in json.loads(database.read_text())
-               if nvcc_of(entry) and sources_of(entry)[0].is_relative_to(root / "kernels")]
+               if nvcc_of(entry) and sources_of(entry)[0].is_relative_to(KERNELS)]
     if not entries:
         print(f"{options.build}: built without CUDA, nothing to compare")
         return SKIPPED

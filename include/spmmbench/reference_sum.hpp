@@ -8,6 +8,14 @@
 
 namespace spmmbench {
 
+SPMMBENCH_HOST_DEVICE inline double at_least(double least, double finite) {
+#if defined(__CUDA_ARCH__)
+  return fmax(finite, least);
+#else  // where fmax is a call
+  return finite < least ? least : finite;
+#endif
+}
+
 // In fp64, for precisions of at most 24 bits, whose products fp64 holds.
 struct alignas(16) ReferenceSum {
   double sum = 0, magnitude = 0;  // Cref, and |A||B| over the finite products
@@ -19,7 +27,7 @@ struct alignas(16) ReferenceSum {
     const double product = a * b;
     sum += product;
     if (product != 0 && std::isfinite(product))
-      magnitude += fmax(fabs(a), least) * fmax(fabs(b), least);
+      magnitude += at_least(least, fabs(a)) * at_least(least, fabs(b));
   }
   // `scale`: of the block of A times that of the block of B, above 0.
   SPMMBENCH_HOST_DEVICE void add_scaled(double a, double b, double least, double scale) {

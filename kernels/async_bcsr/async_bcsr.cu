@@ -32,7 +32,7 @@
 #include "spmmbench/registry.hpp"
 #include "spmmbench/sum_order.hpp"
 
-namespace spmmbench {
+namespace spmmbench::async_bcsr {
 namespace {
 
 namespace bcsr = async_bcsr;
@@ -351,7 +351,7 @@ class AsyncBcsrPrepared final : public Prepared {
                     StageTimer& stages)
       : a_(a, options, device, stages), device_(device) {}
 
-  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+  std::unique_ptr<Plan> bind(const spmmbench::Shape& shape, StageTimer& stages) override {
     return std::make_unique<AsyncBcsrPlan>(a_, Problem{a_.a, shape, a_.options}, device_, stages);
   }
 
@@ -467,4 +467,4 @@ class AsyncBcsr final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(AsyncBcsr);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::async_bcsr

@@ -39,7 +39,7 @@
 #include "window/device_survey.hpp"
 #include "window/multiply.cuh"
 
-namespace spmmbench {
+namespace spmmbench::async_wcsr {
 namespace {
 
 // Narrow stages of tall windows hold few bytes, so four of them leave as many warps as three: 0.97
@@ -459,4 +459,4 @@ class AsyncWcsr final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(AsyncWcsr);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::async_wcsr

@@ -21,7 +21,7 @@
 #include "select/tune.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::auto_kernel {
 namespace {
 
 // A plan for which everything was prepared when it was bound.
@@ -152,4 +152,4 @@ class Auto final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(Auto);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::auto_kernel

@@ -24,7 +24,7 @@
 #include "ptx/sm90a.cuh"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::bitmap_dense {
 namespace {
 
 namespace bitmap = bitmap_dense;
@@ -289,4 +289,4 @@ class BitmapDense final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(BitmapDense);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::bitmap_dense

@@ -33,7 +33,7 @@
 #define SPMMBENCH_SIMD_CLONES
 #endif
 
-namespace spmmbench {
+namespace spmmbench::cpu_csr {
 namespace {
 
 constexpr std::int64_t kSlab = 64;  // columns of C summed at a time: they fit the registers
@@ -322,4 +322,4 @@ class CpuCsr final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(CpuCsr);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cpu_csr

@@ -8,7 +8,7 @@
 
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cpu_naive {
 namespace {
 
 // Bound to one N. Only launch is timed; it allocates nothing and writes all of C.
@@ -71,4 +71,4 @@ class CpuNaive final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(CpuNaive);  // listed, verified, timed, reported and tested from here on
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cpu_naive

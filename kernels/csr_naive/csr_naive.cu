@@ -11,7 +11,7 @@
 #include "gpu/upload_values.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::csr_naive {
 namespace {
 
 template <class T>  // fp32 or fp64
@@ -107,4 +107,4 @@ class CsrNaive final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(CsrNaive);  // listed, verified, timed, reported and tested from here on
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::csr_naive

@@ -57,7 +57,7 @@
 #include "ptx/griddepcontrol.cuh"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::csr_row_split {
 namespace {
 
 // ---- Device code ----
@@ -427,4 +427,4 @@ class CsrRowSplit final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(CsrRowSplit);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::csr_row_split

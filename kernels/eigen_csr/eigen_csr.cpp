@@ -16,7 +16,7 @@
 
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::eigen_csr {
 namespace {
 
 // Eigen's indices are of one type, so the row pointers are copied to A's 32-bit columns.
@@ -199,4 +199,4 @@ class EigenCsr final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(EigenCsr);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::eigen_csr

@@ -39,7 +39,7 @@
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
 
-namespace spmmbench {
+namespace spmmbench::jagged_slices {
 namespace {
 
 constexpr std::int64_t kMostJaggedColumns = 32;
@@ -323,4 +323,4 @@ class JaggedSlicesKernel final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(JaggedSlicesKernel);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::jagged_slices

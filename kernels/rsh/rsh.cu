@@ -38,7 +38,7 @@
 #include "window/device_survey.hpp"
 #include "window/multiply.cuh"
 
-namespace spmmbench {
+namespace spmmbench::rsh {
 namespace {
 
 constexpr int kStages = 3;
@@ -323,4 +323,4 @@ class Rsh final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(Rsh);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::rsh

@@ -30,8 +30,8 @@ namespace spmmbench {
 namespace {
 
 using wcsr::Boxes, wcsr::Counting, wcsr::Csr, wcsr::divide, wcsr::Division, wcsr::launch_parts,
-    wcsr::launch_pass, wcsr::Listed, wcsr::LongWindows, wcsr::Part, wcsr::Places, wcsr::Placing,
-    wcsr::Skipped, wcsr::Positions, wcsr::ToldSizes;
+    wcsr::launch_pass, wcsr::Listed, wcsr::LongWindows, wcsr::Part, wcsr::Placing, wcsr::Skipped,
+    wcsr::Positions, wcsr::ToldSizes;
 
 template <class Bits>
 __global__ void put_values(const Bits* entries, const std::uint32_t* positions, Bits* values,

@@ -240,7 +240,7 @@ def finish(figure, axes, results, rows, title, notes=(), columns=4):
             ["\u200b" + label if label.startswith("_") else label for label in handles],
             loc="upper left", bbox_to_anchor=(0.01, -0.1 / inches), ncol=fits, handlelength=3.2,
         )  # fmt: skip
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         bottom = legend.get_window_extent().y0 / figure.bbox.height
     lines = [facts(results, rows), *(shown(note) for note in notes if note)]
     if len(results.drawn(results.rows)) < len(results.rows):

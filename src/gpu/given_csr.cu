@@ -25,7 +25,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kCsrThreads = 256;
 
 // The legacy default stream: that of a device is ordered with it, and changing from one to the
 // other would make each launch wait for the other stream.
@@ -80,12 +80,12 @@ struct Values {
 };
 
 // Of the finite values, as bits of fp32, which ascend with it.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kCsrThreads)
     find_greatest(const void* values, ElementType type, std::int64_t count, unsigned* greatest) {
   constexpr unsigned kInfinity = 0x7F800000U, kMagnitude = 0x7FFFFFFFU;
   unsigned own = 0;
-  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < count; i += step)
+  const std::int64_t step = std::int64_t{gridDim.x} * kCsrThreads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kCsrThreads + threadIdx.x; i < count; i += step)
     visit_on_device(type, [&](auto element) {
       const auto value = static_cast<float>(
           element.decode(static_cast<const typename decltype(element)::Bits*>(values)[i]));
@@ -97,15 +97,15 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Offset, class Column>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kCsrThreads)
     check_and_copy(const Offset* row_ptr, const Column* col_idx, std::int64_t rows,
                    std::int64_t cols, std::int64_t nnz, std::int64_t* row_ptr_out,
                    std::int32_t* col_idx_out, Values values, Gathered* gathered, Findings* told) {
-  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  const std::int64_t step = std::int64_t{gridDim.x} * kCsrThreads;
   const bool checks = gathered != nullptr;
   Findings& found = gathered->found;
   int not_ascending = 0;  // less those that begin a row
-  for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i <= max(rows, nnz);
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kCsrThreads + threadIdx.x; i <= max(rows, nnz);
        i += step) {
     if (i <= rows) {
       const auto begin = static_cast<std::int64_t>(row_ptr[i]);
@@ -154,7 +154,7 @@ __device__ std::int32_t row_of(const std::int64_t* row_ptr, std::int64_t rows, s
 }
 
 __global__ void find_repeated(DeviceCsr a, unsigned long long* first) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x + 1;
+  const std::int64_t i = std::int64_t{blockIdx.x} * kCsrThreads + threadIdx.x + 1;
   if (i < a.nnz && a.col_idx[i] == a.col_idx[i - 1] &&
       row_of(a.row_ptr, a.rows, i) == row_of(a.row_ptr, a.rows, i - 1))
     atomicMin(first, static_cast<unsigned long long>(i));
@@ -163,7 +163,7 @@ __global__ void find_repeated(DeviceCsr a, unsigned long long* first) {
 // Of each entry its row and, in the lower half, its number. Here neighbours look at the same
 // offsets for it; once they are sorted, each looks elsewhere.
 __global__ void number(DeviceCsr a, std::uint64_t* out) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::int64_t i = std::int64_t{blockIdx.x} * kCsrThreads + threadIdx.x;
   if (i < a.nnz)
     out[i] = std::uint64_t{static_cast<std::uint32_t>(row_of(a.row_ptr, a.rows, i))} << 32 |
              static_cast<std::uint32_t>(i);
@@ -176,7 +176,7 @@ __global__ void fill_transposed(DeviceCsr a, const std::int32_t* source_of_a,
                                 const std::int32_t* sorted_columns, const std::uint64_t* numbers,
                                 std::int32_t* source, std::int64_t* row_ptr, std::int32_t* col_idx,
                                 Bits* values) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::int64_t i = std::int64_t{blockIdx.x} * kCsrThreads + threadIdx.x;
   if (i < a.nnz) {
     const auto entry = static_cast<std::int32_t>(numbers[i]);
     col_idx[i] = static_cast<std::int32_t>(numbers[i] >> 32);
@@ -196,7 +196,7 @@ __global__ void fill_transposed(DeviceCsr a, const std::int32_t* source_of_a,
 template <class From, class To>
 __global__ void convert(const typename From::Bits* from, const std::int32_t* source,
                         typename To::Bits* to, Precision precision, std::int64_t count) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::int64_t i = std::int64_t{blockIdx.x} * kCsrThreads + threadIdx.x;
   if (i >= count) return;
   using Value = typename To::Value;
   const auto value =
@@ -206,7 +206,8 @@ __global__ void convert(const typename From::Bits* from, const std::int32_t* sou
 }
 
 unsigned blocks_for(std::int64_t threads) {
-  return static_cast<unsigned>(std::max<std::int64_t>(1, (threads + kThreads - 1) / kThreads));
+  return static_cast<unsigned>(
+      std::max<std::int64_t>(1, (threads + kCsrThreads - 1) / kCsrThreads));
 }
 
 template <class T>
@@ -242,7 +243,7 @@ void require_sound(const Findings& found, const GivenCsr& given, Device& device)
 void require_no_repetition(const DeviceCsr& a, Device& device) {
   const Buffer first = device.allocate(sizeof(unsigned long long));
   device.fill_bytes(first.data(), 0xFF, first.bytes());
-  find_repeated<<<blocks_for(a.nnz), kThreads, 0, kStream>>>(a, first.as<unsigned long long>());
+  find_repeated<<<blocks_for(a.nnz), kCsrThreads, 0, kStream>>>(a, first.as<unsigned long long>());
   SPMMBENCH_CUDA_LAUNCHED();
   const auto entry = static_cast<std::int64_t>(read(device, first.as<unsigned long long>()));
   if (entry < 0) return;
@@ -321,8 +322,8 @@ Checks& checks_of(const Device& device) {
 float greatest_on_device(const GivenCsr& given, unsigned blocks, Device& device) {
   const Buffer greatest = device.allocate(sizeof(unsigned));
   device.fill_bytes(greatest.data(), 0, greatest.bytes());
-  find_greatest<<<blocks, kThreads, 0, kStream>>>(given.values, given.value_type, given.nnz,
-                                                  greatest.as<unsigned>());
+  find_greatest<<<blocks, kCsrThreads, 0, kStream>>>(given.values, given.value_type, given.nnz,
+                                                     greatest.as<unsigned>());
   SPMMBENCH_CUDA_LAUNCHED();
   return std::bit_cast<float>(read(device, greatest.as<unsigned>()));
 }
@@ -343,7 +344,7 @@ ReorderedCsr enqueue_reading(const GivenCsr& given, Precision precision, Checks*
           ? nonzero_scale_of(precision, greatest_on_device(given, blocks, device))
           : 1.0F;
   with_index_types(given, [&](const auto* offsets, const auto* columns) {
-    check_and_copy<<<blocks, kThreads, 0, kStream>>>(
+    check_and_copy<<<blocks, kCsrThreads, 0, kStream>>>(
         offsets, columns, given.rows, given.cols, given.nnz, row_ptr.as<std::int64_t>(),
         col_idx.as<std::int32_t>(),
         Values{given.values, given.value_type, values.data(), stored, precision, divisor},
@@ -377,7 +378,7 @@ ReorderedCsr enqueue_transpose(const DeviceCsr& a, const std::int32_t* given_sou
   const Buffer sorted_columns = device.allocate(count * sizeof(std::int32_t));
   const Buffer numbers = device.allocate(count * sizeof(std::uint64_t));
   const Buffer sorted_numbers = device.allocate(count * sizeof(std::uint64_t));
-  number<<<blocks_for(a.nnz), kThreads, 0, kStream>>>(a, numbers.as<std::uint64_t>());
+  number<<<blocks_for(a.nnz), kCsrThreads, 0, kStream>>>(a, numbers.as<std::uint64_t>());
   SPMMBENCH_CUDA_LAUNCHED();
   if (count > 0) {
     const int bits =
@@ -395,7 +396,7 @@ ReorderedCsr enqueue_transpose(const DeviceCsr& a, const std::int32_t* given_sou
   }
   visit_element(a.value_type, [&](auto element) {
     using Bits = typename decltype(element)::Bits;
-    fill_transposed<<<blocks_for(std::max(a.nnz, a.cols + 1)), kThreads, 0, kStream>>>(
+    fill_transposed<<<blocks_for(std::max(a.nnz, a.cols + 1)), kCsrThreads, 0, kStream>>>(
         a, given_source, sorted_columns.as<std::int32_t>(), sorted_numbers.as<std::uint64_t>(),
         source.as<std::int32_t>(), row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(),
         values.as<Bits>());
@@ -463,7 +464,7 @@ void convert_values(const void* from, ElementType type, const std::int32_t* sour
       using From = decltype(of_from);
       using To = decltype(of_to);
       convert<From, To>
-          <<<blocks_for(count), kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+          <<<blocks_for(count), kCsrThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(
               static_cast<const typename From::Bits*>(from), source,
               static_cast<typename To::Bits*>(to), precision, count);
       SPMMBENCH_CUDA_LAUNCHED();

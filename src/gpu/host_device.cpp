@@ -133,15 +133,21 @@ class HostDevice final : public Device {
   // Element (i, j) = value(i, j); the padding is NaN.
   template <class Value>
   static void fill(const DenseView& view, const Value& value) {
-    const bool row_major = view.layout == Layout::row_major;
+    visit_element(view.type, [&](auto type) {
+      using Stored = decltype(type);
+      auto* const data = static_cast<typename Stored::Bits*>(view.data);
+      const bool row_major = view.layout == Layout::row_major;
+      const std::int64_t length = view.line_length();
 #pragma omp parallel for schedule(static)
-    for (std::int64_t line = 0; line < view.lines(); ++line)
-      for (std::int64_t position = 0; position < view.ld; ++position) {
-        double element = std::numeric_limits<double>::quiet_NaN();
-        if (position < view.line_length())
-          element = row_major ? value(line, position) : value(position, line);
-        store_element(view.type, view.data, line * view.ld + position, element);
-      }
+      for (std::int64_t line = 0; line < view.lines(); ++line)
+        for (std::int64_t position = 0; position < view.ld; ++position) {
+          double element = std::numeric_limits<double>::quiet_NaN();
+          if (position < length)
+            element = row_major ? value(line, position) : value(position, line);
+          data[line * view.ld + position] =
+              type.encode(static_cast<typename Stored::Value>(element));
+        }
+    });
   }
 
   double measure_copy() {

@@ -26,12 +26,12 @@ const SharedLibrary& matio() {
 
 #define CALL_MATIO(function, ...) SPMMBENCH_FUNCTION(matio(), function)(__VA_ARGS__)
 
-struct Close {
+struct CloseMat {
   void operator()(mat_t* file) const { CALL_MATIO(Mat_Close, file); }
   void operator()(matvar_t* variable) const { CALL_MATIO(Mat_VarFree, variable); }
 };
-using File = std::unique_ptr<mat_t, Close>;
-using Variable = std::unique_ptr<matvar_t, Close>;
+using File = std::unique_ptr<mat_t, CloseMat>;
+using Variable = std::unique_ptr<matvar_t, CloseMat>;
 
 // libmatio does not say that a file of version 5 ends within a variable.
 void require_whole(std::string_view file, const std::string& path) {

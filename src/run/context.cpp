@@ -12,8 +12,8 @@
 #include <ctime>
 #include <span>
 
+#include "core/this_build.hpp"
 #include "gpu/nvml.hpp"
-#include "revision.hpp"
 #include "timing/quantiles.hpp"
 
 namespace spmmbench {
@@ -66,9 +66,9 @@ std::string build_id() {
 RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t seed, Device& device,
                            const DeviceRates& rates) {
   RunContext context;
-  context.tool_version = SPMMBENCH_VERSION;
-  context.git_revision = SPMMBENCH_REVISION;
-  context.build_flags = SPMMBENCH_BUILD_FLAGS;
+  context.tool_version = this_build::version;
+  context.git_revision = this_build::revision;
+  context.build_flags = this_build::flags;
   context.build_id = build_id();
   context.started_utc = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   std::array<char, 256> host{};
@@ -86,12 +86,14 @@ RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t s
   if (rates.gather_bytes_per_second > 0)
     context.gather_gb_per_s = rates.gather_bytes_per_second / 1e9;
   if (rates.dense_flops_per_second > 0) context.dense_tflops = rates.dense_flops_per_second / 1e12;
-  std::vector<double> empty;
-  for (int i = 0; i < 21; ++i) empty.push_back(device.time_us([] {}, 1));
+  std::array<double, 21> empty{};
+  for (double& us : empty) us = device.time_us([] {}, 1);
   context.timer_floor_us = quantile(empty, 0.5);
   return context;
 }
 
-std::string tool_version() { return fmt::format("{} ({})", SPMMBENCH_VERSION, SPMMBENCH_REVISION); }
+std::string tool_version() {
+  return fmt::format("{} ({})", this_build::version, this_build::revision);
+}
 
 }  // namespace spmmbench

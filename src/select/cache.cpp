@@ -11,9 +11,9 @@
 
 #include "core/parse_json.hpp"
 #include "core/parse_number.hpp"
+#include "core/this_build.hpp"
 #include "io/output.hpp"
 #include "io/sha256.hpp"
-#include "revision.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -55,7 +55,9 @@ bool has_cache_folder() {
   return !folder.empty();
 }
 
-std::string this_program() { return SPMMBENCH_VERSION " " SPMMBENCH_REVISION; }
+std::string this_program() {
+  return fmt::format("{} {}", this_build::version, this_build::revision);
+}
 
 std::optional<CacheEntry> read_cache(const std::string& kind, const CacheEntry& key) {
   const std::string path = path_of(kind, key);

@@ -30,7 +30,13 @@ double stored_as(ElementType type, double value) {
 void add_products(double value, const DenseView& b, std::int64_t row, std::int64_t first,
                   std::int64_t count, ReferenceSum* sums) {
   const double least = smallest_normal(b.type);
-  for (std::int64_t j = 0; j < count; ++j) sums[j].add(value, element_at(b, row, first + j), least);
+  const bool row_major = b.layout == Layout::row_major;
+  const std::int64_t step = row_major ? 1 : b.ld;
+  const std::int64_t begin = row_major ? row * b.ld + first : first * b.ld + row;
+  visit_element(b.type, [&](auto type) {
+    const auto* const from = static_cast<const typename decltype(type)::Bits*>(b.data) + begin;
+    for (std::int64_t j = 0; j < count; ++j) sums[j].add(value, type.decode(from[j * step]), least);
+  });
 }
 
 // Compiled for several instruction sets: most processors have the fused multiplication and addition

@@ -234,17 +234,13 @@ class ReportCase(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return out
 
-    def text_of_report(self, *paths, options=()):
-        """The page without its figures, which take most of the time to draw."""
-        import report
-        import report_page
+    def without_figures(self):
+        """Pages in this context have none: they take most of the time to draw."""
+        return mock.patch.object(importlib.import_module("report_page"), "drawn_figures", return_value=([], ""))
 
-        out = self.folder / "text.html"
-        arguments = [*map(str, paths), "--out", str(out), *map(str, options)]
-        with (mock.patch.object(report_page, "drawn_figures", return_value=([], "")),
-              contextlib.redirect_stdout(io.StringIO())):
-            self.assertEqual(report.main(arguments), 0)
-        return out.read_text(encoding="utf-8")
+    def text_of_report(self, *paths, options=()):
+        with self.without_figures():
+            return self.report(*paths, options=options).read_text(encoding="utf-8")
 
     def assert_holds(self, text, part):
         """As assertIn, without the whole page in the message."""

@@ -3,6 +3,7 @@
 names of the reader's own; `run` only plans its cases; GPU kernels that this build lacks are taken for cpu_csr."""
 
 import csv
+import functools
 import re
 import shlex
 import subprocess
@@ -34,6 +35,7 @@ def commands_of(text):
     return [re.sub(r"^build/\w+/(?=spmmbench )", "", code) for code in found if " " in code]
 
 
+@functools.cache
 def script_help(script, *subcommand):
     return subprocess.run([SOURCE / script, *subcommand, "--help"], capture_output=True, text=True, check=True).stdout
 

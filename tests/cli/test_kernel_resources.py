@@ -61,6 +61,12 @@ class KernelResources(unittest.TestCase):
         self.assertEqual(kernel_resources.defining("esmm::extract_b<float>", [skips, lists]), lists,
                          "in a header that one of its folder includes")
 
+    def test_a_kernel_that_the_file_of_its_folder_defines_is_recorded_without_the_namespace(self):
+        naive, bcsr = SOURCE / "kernels/csr_naive/csr_naive.cu", SOURCE / "kernels/async_bcsr/async_bcsr.cu"
+        self.assertEqual(kernel_resources.recorded_name("csr_naive::csr_naive_kernel<float>", naive),
+                         "csr_naive_kernel<float>")
+        self.assertEqual(kernel_resources.recorded_name("async_bcsr::kernel<int>", bcsr), "async_bcsr::kernel<int>")
+
     def test_shared_memory_is_compared_in_steps_of_16_bytes(self):
         alone, joined, more = ({"kernels/a.cu": {"scan": {"shared_bytes": count}}} for count in (4, 16, 20))
         self.assertEqual(kernel_resources.compare(alone, joined), ([], []))

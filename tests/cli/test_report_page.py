@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The page of scripts/report.py in a headless Chromium: sorted, filtered, pointed at, printed."""
 
+import contextlib
 import itertools
 import json
 import pathlib
@@ -33,10 +34,11 @@ class PageTest(ReportCase):
         self.browser.wish("light")
         self.browser.size(1200)
 
-    def open(self, *paths):
-        """The page of these runs, else of the rows that most tests share."""
+    def open(self, *paths, figures=False):
+        """The page of these runs, with its figures where asked for, else that of the rows that most tests share, with them."""
         if paths:
-            page = self.report(*paths)
+            with contextlib.nullcontext() if figures else self.without_figures():
+                page = self.report(*paths)
         else:
             page = pathlib.Path(self.pages.name) / "page.html"
             if not page.exists():
@@ -224,7 +226,7 @@ class PageTest(ReportCase):
             row("a" * 120, "k?" + "x" * 150, 7.0),
             row("a" * 120, "cusparse_csr_default", 9.0),
         ]
-        page = self.open(self.write(rows))
+        page = self.open(self.write(rows), figures=True)
         for width in WIDTHS:
             page.size(width)
             self.assertLessEqual(page.run("document.documentElement.scrollWidth"), width)

@@ -384,7 +384,7 @@ struct SeesTheArithmetic : Cheat {
   void launch(const DenseView& b, const DenseView& c, Stream) override { multiply({a_, b, c}); }
 };
 
-[[maybe_unused]] const bool kRegistered = [] {
+[[maybe_unused]] const bool kCheatsRegistered = [] {
   add<Honest>("cheat_none");
   add<SameProbes>("cheat_same_probes");
   add<KeptForEveryB>("cheat_kept_for_every_b");

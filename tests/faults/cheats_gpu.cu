@@ -9,15 +9,12 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "cheats.hpp"
 #include "gpu/cuda_check.hpp"
-#include "planted.hpp"
 #include "planted_device.cuh"
-#include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
@@ -62,14 +59,6 @@ constexpr int kMeant = 8;   // launches, in which a test may look at each
 constexpr int kThreads = 128;
 constexpr std::chrono::milliseconds kSlowCall{1};
 constexpr std::int64_t kAtOnceNs = 5'000, kPauseNs = 20'000;
-
-struct Csr {
-  std::int64_t rows;
-  const std::int64_t* row_ptr;
-  const std::int32_t* col_idx;
-  const float* values;
-  std::int64_t longest;  // row that is multiplied
-};
 
 enum class Work { all, half, nothing, copy };
 struct State {
@@ -127,7 +116,9 @@ __global__ void decide_kernel(Cheat cheat, State* state, int slot, DenseView b, 
   state->work = work;
 }
 
-__global__ void product_kernel(const State* state, Csr a, DenseView b, DenseView c, float* kept) {
+// `longest`: row that is multiplied.
+__global__ void product_kernel(const State* state, Csr a, std::int64_t longest, DenseView b,
+                               DenseView c, float* kept) {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
 #endif
@@ -135,16 +126,13 @@ __global__ void product_kernel(const State* state, Csr a, DenseView b, DenseView
   const Work work = state->work;
   if (work == Work::nothing || at >= (work == Work::half ? a.rows / 2 : a.rows) * c.cols) return;
   const std::int64_t row = at / c.cols, j = at % c.cols;
-  if (a.row_ptr[row + 1] - a.row_ptr[row] > a.longest) return;
+  if (a.row_ptr[row + 1] - a.row_ptr[row] > longest) return;
   float& to = static_cast<float*>(c.data)[index_of(c, row, j)];
   if (work == Work::copy) {
     to = kept[at];
     return;
   }
-  float sum = 0;
-  for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
-    sum += a.values[e] * static_cast<const float*>(b.data)[index_of(b, a.col_idx[e], j)];
-  to = kept[at] = sum;
+  to = kept[at] = element_of_product(a, a.values, b, row, j);
 }
 
 __global__ void work_kernel(std::int64_t ns) {
@@ -193,19 +181,24 @@ void forget_order(cudaStream_t stream) {
 #endif
 }
 
-class CheatA final : public Prepared {
+struct CheatAndMore {
+  Cheat cheat;
+  WorkElsewhere elsewhere;
+};
+
+class CheatA final : public PlantedGpuA {
  public:
-  CheatA(const CsrMatrix& a, Cheat cheat, const WorkElsewhere& elsewhere, Device& device)
-      : elsewhere_(elsewhere),
+  CheatA(const CsrMatrix& a, const CheatAndMore& kernel, Device& device)
+      : PlantedGpuA(a, device),
+        elsewhere_(kernel.elsewhere),
         a_(a),
-        rows_(a.rows),
         longest_(longest_of_half(a)),
-        cheat_(cheat),
-        device_(device),
-        row_ptr_(device.upload(a.row_ptr)),
-        col_idx_(device.upload(a.col_idx)),
-        values_(device.upload(values_of(a, cheat))),
-        given_values_(device.upload(a.values)) {}
+        cheat_(kernel.cheat),
+        changed_values_(device.upload(values_of(a, cheat_))) {
+    elsewhere_.prepare();
+    if (cheat_ == Cheat::clears_a)
+      std::ranges::fill(const_cast<std::vector<float>&>(a.values), 0.0F);
+  }
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer&) override {
     return std::make_unique<CheatPlan>(*this, shape);
   }
@@ -261,7 +254,7 @@ class CheatA final : public Prepared {
       if (cheat == Cheat::in_the_first_launch && launches_ == 0) work_for(kWork);
       if (cheat == Cheat::in_a_later_launch && launches_ == kLaunchThatPrepares)
         work_for(2 * kWork);
-      if (cheat == Cheat::persists) reserve(b, captured);
+      if (cheat == Cheat::persists && !captured) keep_in_l2(a_.device_, b.data, b.bytes());
       if (cheat == Cheat::far_behind_c) {
         constexpr std::int64_t kLines = 200;
         const std::int64_t at = (c.lines() + kLines) * c.ld;
@@ -288,30 +281,23 @@ class CheatA final : public Prepared {
       const bool as_given = (a_.cheat_ == Cheat::rounds_a_in_a_graph && place.at < 0) ||
                             (a_.cheat_ == Cheat::rounds_a_behind_it && place.at <= 0);
       const bool shorter = a_.cheat_ == Cheat::long_rows_once && place.at > 0;
-      const Csr csr{a_.rows_, a_.row_ptr_.as<std::int64_t>(), a_.col_idx_.as<std::int32_t>(),
-                    (as_given ? a_.given_values_ : a_.values_).as<float>(),
-                    shorter ? a_.longest_ : std::numeric_limits<std::int64_t>::max()};
+      const std::int64_t longest = shorter ? a_.longest_ : std::numeric_limits<std::int64_t>::max();
+      Csr csr = a_.csr();
+      if (!as_given) csr.values = a_.changed_values_.as<float>();
       const int slot = std::min(
           slots_.try_emplace(b.data, static_cast<int>(slots_.size())).first->second, kKept - 1);
       auto* const state = state_.as<State>();
       auto* const kept = kept_.as<float>() + slot * (c_bytes_ / sizeof(float));
-      const auto blocks = static_cast<unsigned>((csr.rows * c.cols + kThreads - 1) / kThreads);
+      const unsigned blocks = blocks_of(csr.rows * c.cols, kThreads);
       if (a_.cheat_ == Cheat::starts_early) {
-        cudaLaunchAttribute early{};
-        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        early.val.programmaticStreamSerializationAllowed = 1;
-        cudaLaunchConfig_t config{};
-        config.gridDim = blocks;
-        config.blockDim = kThreads;
-        config.stream = queue;
-        config.attrs = &early;
-        config.numAttrs = 1;
-        SPMMBENCH_CUDA(cudaLaunchKernelEx(&config, product_kernel, static_cast<const State*>(state),
-                                          csr, b, c, kept));
+        const EarlyLaunch early(blocks, kThreads, queue, true);
+        SPMMBENCH_CUDA(cudaLaunchKernelEx(early.config(), product_kernel,
+                                          static_cast<const State*>(state), csr, longest, b, c,
+                                          kept));
         return;
       }
       decide_kernel<<<1, kProbes, 0, queue>>>(a_.cheat_, state, slot, b, c, place);
-      product_kernel<<<blocks, kThreads, 0, queue>>>(state, csr, b, c, kept);
+      product_kernel<<<blocks, kThreads, 0, queue>>>(state, csr, longest, b, c, kept);
       note_kernel<<<1, kProbes, 0, queue>>>(state, slot, b, c);
       SPMMBENCH_CUDA_LAUNCHED();
     }
@@ -322,23 +308,6 @@ class CheatA final : public Prepared {
       SPMMBENCH_CUDA(cudaStreamWaitEvent(own_, called_));
       warm_kernel<<<kBlocks, kThreadsOfEach, 0, own_>>>(b, kNs, kept_.as<float>());
       SPMMBENCH_CUDA_LAUNCHED();
-    }
-    // Of all launches on the device's stream from here on.
-    void reserve(const DenseView& b, bool captured) {
-      if (captured) return;
-      int share = 0, window = 0;
-      SPMMBENCH_CUDA(cudaDeviceGetAttribute(&share, cudaDevAttrMaxPersistingL2CacheSize, 0));
-      SPMMBENCH_CUDA(cudaDeviceGetAttribute(&window, cudaDevAttrMaxAccessPolicyWindowSize, 0));
-      SPMMBENCH_CUDA(
-          cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, static_cast<std::size_t>(share)));
-      cudaStreamAttrValue value{};
-      value.accessPolicyWindow.base_ptr = b.data;
-      value.accessPolicyWindow.num_bytes = std::min(b.bytes(), static_cast<std::size_t>(window));
-      value.accessPolicyWindow.hitRatio = 1;
-      value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
-      value.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
-      SPMMBENCH_CUDA(cudaStreamSetAttribute(static_cast<cudaStream_t>(a_.device_.stream().handle),
-                                            cudaStreamAttributeAccessPolicyWindow, &value));
     }
 
     const CheatA& a_;
@@ -353,40 +322,21 @@ class CheatA final : public Prepared {
 
   const WorkElsewhere& elsewhere_;
   const CsrMatrix& a_;
-  std::int64_t rows_, longest_;
+  std::int64_t longest_;
   Cheat cheat_;
-  Device& device_;
-  Buffer row_ptr_, col_idx_, values_, given_values_;
+  Buffer changed_values_;
 };
 
-class CheatKernel final : public Kernel {
+class CheatKernel final : public PlantedGpuKernel<CheatA, CheatAndMore> {
  public:
   CheatKernel(const char* name, Cheat cheat, Elsewhere works)
-      : info_(planted_info(std::string("cheat_gpu_") + name, DeviceKind::cuda)),
-        cheat_(cheat),
-        elsewhere_(works) {
-    info_.precisions = {Precision::fp32};
+      : PlantedGpuKernel(cheat_gpu_info(name), {cheat, WorkElsewhere(works)}) {
     info_.inspects_b = cheat == Cheat::once_for_a_constant_b;
   }
-  const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override {
-    elsewhere_.supports();
+    what_.elsewhere.supports();
     return Support::yes(0);
   }
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
-                                    StageTimer& stages) const override {
-    const auto timed = stages.scope("build");
-    elsewhere_.prepare();
-    auto made = std::make_unique<CheatA>(*a.a, cheat_, elsewhere_, device);
-    if (cheat_ == Cheat::clears_a)
-      std::ranges::fill(const_cast<std::vector<float>&>(a.a->values), 0.0F);
-    return made;
-  }
-
- private:
-  KernelInfo info_;
-  Cheat cheat_;
-  WorkElsewhere elsewhere_;
 };
 
 void add(const char* name, Cheat cheat, Elsewhere works = Elsewhere::nowhere) {

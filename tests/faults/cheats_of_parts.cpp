@@ -131,7 +131,7 @@ struct ShiftsItsLastC : Cheat {
   }
 };
 
-[[maybe_unused]] const bool kRegistered = [] {
+[[maybe_unused]] const bool kCheatsOfPartsRegistered = [] {
   add<LongRowsOnce>("cheat_long_rows_once");
   add<RoundsAAtOnce>("cheat_rounds_a_at_once");
   add<DropsSmallValues>("cheat_drops_small_values");

@@ -9,15 +9,12 @@
 #include <mutex>
 #include <random>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "cheats.hpp"
 #include "gpu/cuda_check.hpp"
-#include "planted.hpp"
 #include "planted_device.cuh"
-#include "spmmbench/registry.hpp"
 
 namespace spmmbench::lookahead {
 namespace {
@@ -39,13 +36,6 @@ constexpr int kThreads = 128;
 constexpr std::int64_t kWaitNs = 20'000;  // for the next launch to begin
 constexpr std::chrono::microseconds kLate{20};
 constexpr int kLaunchesWithoutWait = 5;
-
-struct Csr {
-  std::int64_t rows;
-  const std::int64_t* row_ptr;
-  const std::int32_t* col_idx;
-  const float* values;
-};
 
 // Launch number `at` has begun. `called`: the number of the last one that the host has called.
 __global__ void begin_kernel(int at, volatile int* begun, const volatile int* called, bool lucky,
@@ -73,10 +63,7 @@ __global__ void product_kernel(Csr a, DenseView b, DenseView c, const int* skips
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (leaves || at >= a.rows * c.cols) return;
   const std::int64_t row = at / c.cols, j = at % c.cols;
-  float sum = 0;
-  for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
-    sum += a.values[e] * static_cast<const float*>(b.data)[index_of(b, a.col_idx[e], j)];
-  static_cast<float*>(c.data)[index_of(c, row, j)] = sum;
+  static_cast<float*>(c.data)[index_of(c, row, j)] = element_of_product(a, a.values, b, row, j);
 }
 
 // Of the launches that a stream captures.
@@ -104,15 +91,10 @@ Capture capture_of(cudaStream_t stream) {
   return found;
 }
 
-class Prepared final : public spmmbench::Prepared {
+class Prepared final : public PlantedGpuA {
  public:
   Prepared(const CsrMatrix& a, Cheat cheat, Device& device)
-      : rows_(a.rows),
-        cheat_(cheat),
-        device_(device),
-        row_ptr_(device.upload(a.row_ptr)),
-        col_idx_(device.upload(a.col_idx)),
-        values_(device.upload(a.values)) {}
+      : PlantedGpuA(a, device), cheat_(cheat) {}
   std::unique_ptr<spmmbench::Plan> bind(const Shape&, StageTimer&) override {
     return std::make_unique<Plan>(*this);
   }
@@ -124,7 +106,8 @@ class Prepared final : public spmmbench::Prepared {
       a.device_.fill_bytes(flags_.data(), 0, flags_.bytes());
       SPMMBENCH_CUDA(cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking));
       SPMMBENCH_CUDA(cudaHostAlloc(&called_, sizeof *called_, cudaHostAllocMapped));
-      if (a.cheat_ == Cheat::persists_from_bind) reserve();
+      if (a.cheat_ == Cheat::persists_from_bind)
+        keep_in_l2(a.device_, a.values_.data(), a.values_.bytes());
     }
     ~Plan() override {
       for (std::thread& thread : threads_) thread.join();
@@ -176,14 +159,10 @@ class Prepared final : public spmmbench::Prepared {
       DenseView b, c;
     };
 
-    Csr csr() const {
-      return {a_.rows_, a_.row_ptr_.as<std::int64_t>(), a_.col_idx_.as<std::int32_t>(),
-              a_.values_.as<float>()};
-    }
     void multiply(const DenseView& b, const DenseView& c, cudaStream_t queue,
                   const int* skips = nullptr, int next = -1) {
-      const auto blocks = static_cast<unsigned>((a_.rows_ * c.cols + kThreads - 1) / kThreads);
-      product_kernel<<<blocks, kThreads, 0, queue>>>(csr(), b, c, skips, flags_.as<int>(), next);
+      product_kernel<<<blocks_of(a_.rows_ * c.cols, kThreads), kThreads, 0, queue>>>(
+          a_.csr(), b, c, skips, flags_.as<int>(), next);
       SPMMBENCH_CUDA_LAUNCHED();
     }
     void multiply_unless_followed(const DenseView& b, const DenseView& c, cudaStream_t queue) {
@@ -195,16 +174,9 @@ class Prepared final : public spmmbench::Prepared {
     }
     void multiply_in_graph(const DenseView& b, const DenseView& c, cudaStream_t queue) {
       const int at = in_graph_++;
-      cudaLaunchAttribute early{};
-      early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-      early.val.programmaticStreamSerializationAllowed = 1;
-      cudaLaunchConfig_t config{};
-      config.gridDim = config.blockDim = 1;
-      config.stream = queue;
-      config.attrs = &early;
-      config.numAttrs = at > 0 ? 1 : 0;
+      const EarlyLaunch early(1, 1, queue, at > 0);
       int* const skips = flags_.as<int>() + 1;
-      SPMMBENCH_CUDA(cudaLaunchKernelEx(&config, begin_kernel, at,
+      SPMMBENCH_CUDA(cudaLaunchKernelEx(early.config(), begin_kernel, at,
                                         static_cast<volatile int*>(flags_.as<int>()),
                                         static_cast<const volatile int*>(nullptr), false, skips));
       multiply(b, c, queue, skips, at + 1);
@@ -244,22 +216,6 @@ class Prepared final : public spmmbench::Prepared {
           },
           &later_.back()));
     }
-    void reserve() {
-      int share = 0, window = 0;
-      SPMMBENCH_CUDA(cudaDeviceGetAttribute(&share, cudaDevAttrMaxPersistingL2CacheSize, 0));
-      SPMMBENCH_CUDA(cudaDeviceGetAttribute(&window, cudaDevAttrMaxAccessPolicyWindowSize, 0));
-      SPMMBENCH_CUDA(
-          cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, static_cast<std::size_t>(share)));
-      cudaStreamAttrValue value{};
-      value.accessPolicyWindow.base_ptr = a_.values_.data();
-      value.accessPolicyWindow.num_bytes =
-          std::min(a_.values_.bytes(), static_cast<std::size_t>(window));
-      value.accessPolicyWindow.hitRatio = 1;
-      value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
-      value.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
-      SPMMBENCH_CUDA(cudaStreamSetAttribute(static_cast<cudaStream_t>(a_.device_.stream().handle),
-                                            cudaStreamAttributeAccessPolicyWindow, &value));
-    }
 
     const Prepared& a_;
     Buffer flags_;           // the launch that has begun, and whether one leaves its work out
@@ -275,28 +231,12 @@ class Prepared final : public spmmbench::Prepared {
     std::vector<std::thread> threads_;
   };
 
-  std::int64_t rows_;
   Cheat cheat_;
-  Device& device_;
-  Buffer row_ptr_, col_idx_, values_;
 };
 
-class CheatKernel final : public Kernel {
+class CheatKernel final : public PlantedGpuKernel<Prepared, Cheat> {
  public:
-  CheatKernel(const char* name, Cheat cheat)
-      : info_(planted_info(std::string("cheat_gpu_") + name, DeviceKind::cuda)), cheat_(cheat) {
-    info_.precisions = {Precision::fp32};
-  }
-  const KernelInfo& info() const override { return info_; }
-  Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
-  std::unique_ptr<spmmbench::Prepared> prepare(const SparseOperand& a, const Options&,
-                                               Device& device, StageTimer&) const override {
-    return std::make_unique<Prepared>(*a.a, cheat_, device);
-  }
-
- private:
-  KernelInfo info_;
-  Cheat cheat_;
+  CheatKernel(const char* name, Cheat cheat) : PlantedGpuKernel(cheat_gpu_info(name), cheat) {}
 };
 
 SPMMBENCH_REGISTER_KERNEL(CheatKernel, "one_kernel", Cheat::one_kernel);

@@ -1,8 +1,7 @@
 // Kernels on the GPU that break in every way a sweep has to survive.
 
 #include "gpu/cuda_check.hpp"
-#include "planted.hpp"
-#include "spmmbench/registry.hpp"
+#include "planted_device.cuh"
 
 namespace spmmbench {
 namespace {
@@ -18,9 +17,9 @@ __global__ void endless_kernel(const volatile int* flag, int* out) {
 
 __global__ void illegal_address_kernel(int* nowhere) { *nowhere = 1; }
 
-class PlantedGpuPlan final : public Plan {
+class FaultyGpuPlan final : public Plan {
  public:
-  PlantedGpuPlan(Fault fault, Device& device) : fault_(fault), flag_(device.allocate(8)) {
+  FaultyGpuPlan(Fault fault, Device& device) : fault_(fault), flag_(device.allocate(8)) {
     device.fill_bytes(flag_.data(), 0, flag_.bytes());
   }
   void launch(const DenseView&, const DenseView& c, Stream stream) override {
@@ -39,11 +38,13 @@ class PlantedGpuPlan final : public Plan {
   Buffer flag_;
 };
 
-class PlantedGpuPrepared final : public Prepared {
+class FaultyGpuA final : public Prepared {
  public:
-  PlantedGpuPrepared(Fault fault, Device& device) : fault_(fault), device_(device) {}
+  FaultyGpuA(const CsrMatrix&, Fault fault, Device& device) : fault_(fault), device_(device) {
+    if (fault == Fault::memory) const Buffer all = device.allocate(device.info().memory_bytes * 2);
+  }
   std::unique_ptr<Plan> bind(const Shape&, StageTimer&) override {
-    return std::make_unique<PlantedGpuPlan>(fault_, device_);
+    return std::make_unique<FaultyGpuPlan>(fault_, device_);
   }
 
  private:
@@ -51,29 +52,16 @@ class PlantedGpuPrepared final : public Prepared {
   Device& device_;
 };
 
-class PlantedGpuKernel final : public Kernel {
+class FaultyGpuKernel final : public PlantedGpuKernel<FaultyGpuA, Fault> {
  public:
-  PlantedGpuKernel(const char* name, Fault fault)
-      : info_(planted_info(name, DeviceKind::cuda)), fault_(fault) {}
-  const KernelInfo& info() const override { return info_; }
-  Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
-  std::unique_ptr<Prepared> prepare(const SparseOperand&, const Options&, Device& device,
-                                    StageTimer&) const override {
-    if (fault_ == Fault::memory) {
-      const Buffer all = device.allocate(device.info().memory_bytes * 2);
-    }
-    return std::make_unique<PlantedGpuPrepared>(fault_, device);
-  }
-
- private:
-  KernelInfo info_;
-  Fault fault_;
+  FaultyGpuKernel(const char* name, Fault fault)
+      : PlantedGpuKernel(planted_info(name, DeviceKind::cuda), fault) {}
 };
 
-SPMMBENCH_REGISTER_KERNEL(PlantedGpuKernel, "planted_gpu_wrong", Fault::wrong);
-SPMMBENCH_REGISTER_KERNEL(PlantedGpuKernel, "planted_gpu_address", Fault::illegal_address);
-SPMMBENCH_REGISTER_KERNEL(PlantedGpuKernel, "planted_gpu_endless", Fault::endless);
-SPMMBENCH_REGISTER_KERNEL(PlantedGpuKernel, "planted_gpu_memory", Fault::memory);
+SPMMBENCH_REGISTER_KERNEL(FaultyGpuKernel, "planted_gpu_wrong", Fault::wrong);
+SPMMBENCH_REGISTER_KERNEL(FaultyGpuKernel, "planted_gpu_address", Fault::illegal_address);
+SPMMBENCH_REGISTER_KERNEL(FaultyGpuKernel, "planted_gpu_endless", Fault::endless);
+SPMMBENCH_REGISTER_KERNEL(FaultyGpuKernel, "planted_gpu_memory", Fault::memory);
 
 }  // namespace
 }  // namespace spmmbench

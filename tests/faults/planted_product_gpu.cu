@@ -6,52 +6,37 @@
 
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
-#include "planted.hpp"
 #include "planted_device.cuh"
 #include "planted_product.hpp"
-#include "spmmbench/registry.hpp"
 
 namespace spmmbench::planted_product {
 namespace {
 
-struct Csr {
-  std::int64_t rows;
-  const std::int64_t* row_ptr;
-  const std::int32_t* col_idx;
-  const float* values;
-  std::int64_t entry;  // where the fault lies
-};
-
+// `entry`: where the fault lies.
 template <class TB, class TC>
-__global__ void product_kernel(Csr a, DenseView b, DenseView c, std::int64_t columns,
-                               ProductFault fault) {
+__global__ void product_kernel(Csr a, std::int64_t entry, DenseView b, DenseView c,
+                               std::int64_t columns, ProductFault fault) {
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (at >= a.rows * columns) return;
   const std::int64_t row = at / columns, j = at % columns;
   float sum = 0;
   for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
-    if (fault == ProductFault::drop && e == a.entry) continue;
+    if (fault == ProductFault::drop && e == entry) continue;
     std::int64_t from = e;
-    if (fault == ProductFault::swap && e == a.entry && e + 1 < a.row_ptr[row + 1]) from = e + 1;
-    if (fault == ProductFault::swap && e == a.entry + 1 && e > a.row_ptr[row]) from = e - 1;
+    if (fault == ProductFault::swap && e == entry && e + 1 < a.row_ptr[row + 1]) from = e + 1;
+    if (fault == ProductFault::swap && e == entry + 1 && e > a.row_ptr[row]) from = e - 1;
     const float product =
         a.values[e] * to_float(static_cast<const TB*>(b.data)[index_of(b, a.col_idx[from], j)]);
-    sum += fault == ProductFault::twice && e == a.entry ? 2 * product : product;
+    sum += fault == ProductFault::twice && e == entry ? 2 * product : product;
     if (fault == ProductFault::half_sums) sum = __half2float(__float2half_rn(sum));
   }
   static_cast<TC*>(c.data)[index_of(c, row, j)] = from_float<TC>(sum);
 }
 
-class GpuProduct final : public Prepared {
+class GpuProduct final : public PlantedGpuA {
  public:
   GpuProduct(const CsrMatrix& a, ProductFault fault, Device& device)
-      : rows_(a.rows),
-        entry_(planted_entry(a)),
-        fault_(fault),
-        device_(device),
-        row_ptr_(device.upload(a.row_ptr)),
-        col_idx_(device.upload(a.col_idx)),
-        values_(device.upload(a.values)) {}
+      : PlantedGpuA(a, device), entry_(planted_entry(a)), fault_(fault) {}
   std::unique_ptr<Plan> bind(const Shape&, StageTimer&) override {
     return std::make_unique<GpuPlan>(*this);
   }
@@ -75,15 +60,13 @@ class GpuProduct final : public Prepared {
           p.fault_ == ProductFault::stale_strip && launches_++ >= kLaunchesBeforeStale;
       const std::int64_t columns = c.cols - (stale ? kStaleStrip : 0);
       if (p.rows_ * columns <= 0) return;
-      const Csr a{p.rows_, p.row_ptr_.as<std::int64_t>(), p.col_idx_.as<std::int32_t>(),
-                  p.values_.as<float>(), p.entry_};
       constexpr int kThreads = 128;
-      const auto blocks = static_cast<unsigned>((p.rows_ * columns + kThreads - 1) / kThreads);
+      const unsigned blocks = blocks_of(p.rows_ * columns, kThreads);
       visit_element_type(b.type, [&](auto* b_tag) {
         visit_element_type(c.type, [&](auto* c_tag) {
           product_kernel<std::remove_pointer_t<decltype(b_tag)>,
                          std::remove_pointer_t<decltype(c_tag)>>
-              <<<blocks, kThreads, 0, queue>>>(a, b, c, columns, p.fault_);
+              <<<blocks, kThreads, 0, queue>>>(p.csr(), p.entry_, b, c, columns, p.fault_);
         });
       });
       SPMMBENCH_CUDA_LAUNCHED();
@@ -101,29 +84,17 @@ class GpuProduct final : public Prepared {
     Buffer kept_c_;
   };
 
-  std::int64_t rows_, entry_;
+  std::int64_t entry_;
   ProductFault fault_;
-  Device& device_;
-  Buffer row_ptr_, col_idx_, values_;
 };
 
-class GpuProductKernel final : public Kernel {
+class GpuProductKernel final : public PlantedGpuKernel<GpuProduct, ProductFault> {
  public:
   explicit GpuProductKernel(const PlantedProduct& planted)
-      : info_(planted_info(std::string("product_gpu_") + planted.name, DeviceKind::cuda)),
-        fault_(planted.fault) {
+      : PlantedGpuKernel(planted_info(std::string("product_gpu_") + planted.name, DeviceKind::cuda),
+                         planted.fault) {
     info_.c_types.assign(kElementTypes.begin(), kElementTypes.end());
   }
-  const KernelInfo& info() const override { return info_; }
-  Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
-                                    StageTimer&) const override {
-    return std::make_unique<GpuProduct>(*a.a, fault_, device);
-  }
-
- private:
-  KernelInfo info_;
-  ProductFault fault_;
 };
 
 [[maybe_unused]] const bool kRegistered = [] {

@@ -6,13 +6,10 @@
 #include <algorithm>
 #include <cuda/annotated_ptr>
 #include <memory>
-#include <string>
 
 #include "cheats.hpp"
 #include "gpu/cuda_check.hpp"
-#include "planted.hpp"
 #include "planted_device.cuh"
-#include "spmmbench/registry.hpp"
 
 namespace spmmbench::reuse {
 namespace {
@@ -26,12 +23,6 @@ enum class Cheat {
 
 constexpr int kThreads = 128;
 
-struct Csr {
-  const std::int64_t* row_ptr;
-  const std::int32_t* col_idx;
-  const float* values;
-};
-
 // The columns of C's rows [first, end). C is kept densely too.
 struct Rows {
   std::int64_t first, end;
@@ -43,10 +34,8 @@ __global__ void product_kernel(Csr a, Values values, DenseView b, DenseView c, R
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t row = rows.first + at / c.cols, j = at % c.cols;
   if (row >= rows.end) return;
-  float sum = 0;
-  for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
-    sum += values[e] * static_cast<const float*>(b.data)[index_of(b, a.col_idx[e], j)];
-  kept[row * c.cols + j] = static_cast<float*>(c.data)[index_of(c, row, j)] = sum;
+  kept[row * c.cols + j] = static_cast<float*>(c.data)[index_of(c, row, j)] =
+      element_of_product(a, values, b, row, j);
 }
 
 // Rows [0, known) of C from those of the last one that lie `further` behind them.
@@ -58,20 +47,10 @@ __global__ void shift_kernel(const float* last, std::int64_t further, std::int64
       last[at + further * c.cols];
 }
 
-unsigned blocks_of(std::int64_t threads) {
-  return static_cast<unsigned>(std::max<std::int64_t>((threads + kThreads - 1) / kThreads, 1));
-}
-
-class Prepared final : public spmmbench::Prepared {
+class Prepared final : public PlantedGpuA {
  public:
   Prepared(const CsrMatrix& a, Cheat cheat, Device& device)
-      : rows_(a.rows),
-        repeats_(repeats_its_rows(a)),
-        cheat_(cheat),
-        device_(device),
-        row_ptr_(device.upload(a.row_ptr)),
-        col_idx_(device.upload(a.col_idx)),
-        values_(device.upload(a.values)) {}
+      : PlantedGpuA(a, device), repeats_(repeats_its_rows(a)), cheat_(cheat) {}
   std::unique_ptr<spmmbench::Plan> bind(const Shape& shape, StageTimer&) override {
     return std::make_unique<Plan>(*this, shape);
   }
@@ -96,7 +75,7 @@ class Prepared final : public spmmbench::Prepared {
     void launch(const DenseView& b, const DenseView& c, Stream stream) override {
       const auto queue = static_cast<cudaStream_t>(stream.handle);
       if (a_.cheat_ == Cheat::while_inspecting) {
-        shift_kernel<<<blocks_of(a_.rows_ * c.cols), kThreads, 0, queue>>>(
+        shift_kernel<<<blocks_of(a_.rows_ * c.cols, kThreads), kThreads, 0, queue>>>(
             latest(), 0, a_.rows_, c, kept_[1 - at_].as<float>());
         SPMMBENCH_CUDA_LAUNCHED();
         return;
@@ -107,8 +86,8 @@ class Prepared final : public spmmbench::Prepared {
       const float* const last = latest();
       at_ = 1 - at_;
       if (known > 0) {
-        shift_kernel<<<blocks_of(known * c.cols), kThreads, 0, queue>>>(last, further, known, c,
-                                                                        kept_[at_].as<float>());
+        shift_kernel<<<blocks_of(known * c.cols, kThreads), kThreads, 0, queue>>>(
+            last, further, known, c, kept_[at_].as<float>());
         SPMMBENCH_CUDA_LAUNCHED();
       }
       multiply(b, c, {known, a_.rows_}, queue);
@@ -119,9 +98,8 @@ class Prepared final : public spmmbench::Prepared {
    private:
     float* latest() const { return kept_[at_].as<float>(); }
     void multiply(const DenseView& b, const DenseView& c, Rows rows, cudaStream_t queue) {
-      const Csr csr{a_.row_ptr_.as<std::int64_t>(), a_.col_idx_.as<std::int32_t>(),
-                    a_.values_.as<float>()};
-      const unsigned blocks = blocks_of((rows.end - rows.first) * c.cols);
+      const Csr csr = a_.csr();
+      const unsigned blocks = blocks_of((rows.end - rows.first) * c.cols, kThreads);
       if (a_.cheat_ == Cheat::holds_lines) {
         using Persisting = cuda::annotated_ptr<const float, cuda::access_property::persisting>;
         product_kernel<<<blocks, kThreads, 0, queue>>>(csr, Persisting(csr.values), b, c, rows,
@@ -139,31 +117,15 @@ class Prepared final : public spmmbench::Prepared {
     const void* b_ = nullptr;
   };
 
-  std::int64_t rows_;
   bool repeats_;
   Cheat cheat_;
-  Device& device_;
-  Buffer row_ptr_, col_idx_, values_;
 };
 
-class CheatKernel final : public Kernel {
+class CheatKernel final : public PlantedGpuKernel<Prepared, Cheat> {
  public:
-  CheatKernel(const char* name, Cheat cheat)
-      : info_(planted_info(std::string("cheat_gpu_") + name, DeviceKind::cuda)), cheat_(cheat) {
-    info_.precisions = {Precision::fp32};
+  CheatKernel(const char* name, Cheat cheat) : PlantedGpuKernel(cheat_gpu_info(name), cheat) {
     info_.inspects_b = cheat == Cheat::while_inspecting;
   }
-  const KernelInfo& info() const override { return info_; }
-  Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
-  std::unique_ptr<spmmbench::Prepared> prepare(const SparseOperand& a, const Options&,
-                                               Device& device, StageTimer& stages) const override {
-    const auto timed = stages.scope("build");
-    return std::make_unique<Prepared>(*a.a, cheat_, device);
-  }
-
- private:
-  KernelInfo info_;
-  Cheat cheat_;
 };
 
 SPMMBENCH_REGISTER_KERNEL(CheatKernel, "shifts_its_last_c", Cheat::shifts_its_last_c);

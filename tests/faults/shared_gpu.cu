@@ -4,13 +4,11 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <memory>
-#include <string>
 
-#include "cheats.hpp"
 #include "gpu/cuda_check.hpp"
-#include "planted.hpp"
-#include "spmmbench/registry.hpp"
+#include "planted_device.cuh"
 
 namespace spmmbench::shared_memory {
 namespace {
@@ -28,13 +26,6 @@ struct Head {
   unsigned plan, first_row, sum, entries;
 };
 constexpr std::int64_t kMostEntries = (kBytes - sizeof(Head)) / sizeof(Entry);
-
-struct Csr {
-  std::int64_t rows;
-  const std::int64_t* row_ptr;
-  const std::int32_t* col_idx;
-  const float* values;
-};
 
 // Of the bits of all entries, by the whole block.
 __device__ unsigned sum_of(const Entry* entries, std::int64_t count) {
@@ -87,15 +78,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-class Prepared final : public spmmbench::Prepared {
+class Prepared final : public PlantedGpuA {
  public:
   Prepared(const CsrMatrix& a, bool keeps, Device& device)
-      : rows_(a.rows),
+      : PlantedGpuA(a, device),
         keeps_(keeps),
-        blocks_(static_cast<unsigned>(device.info().sm_count)),
-        row_ptr_(device.upload(a.row_ptr)),
-        col_idx_(device.upload(a.col_idx)),
-        values_(device.upload(a.values)) {
+        blocks_(static_cast<unsigned>(device.info().sm_count)) {
     SPMMBENCH_CUDA(
         cudaFuncSetAttribute(product_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   }
@@ -111,10 +99,8 @@ class Prepared final : public spmmbench::Prepared {
       if (a.keeps_) number_ = ++plans;
     }
     void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-      const Csr csr{a_.rows_, a_.row_ptr_.as<std::int64_t>(), a_.col_idx_.as<std::int32_t>(),
-                    a_.values_.as<float>()};
       product_kernel<<<a_.blocks_, kThreads, kBytes, static_cast<cudaStream_t>(stream.handle)>>>(
-          csr, b, c, number_);
+          a_.csr(), b, c, number_);
       SPMMBENCH_CUDA_LAUNCHED();
     }
     PlanReport report() const override { return {}; }
@@ -124,20 +110,15 @@ class Prepared final : public spmmbench::Prepared {
     unsigned number_ = 0;
   };
 
-  std::int64_t rows_;
   bool keeps_;
   unsigned blocks_;
-  Buffer row_ptr_, col_idx_, values_;
 };
 
-class CheatKernel final : public Kernel {
+class CheatKernel final : public PlantedGpuKernel<Prepared, bool> {
  public:
-  CheatKernel(const char* name, bool keeps)
-      : info_(planted_info(std::string("cheat_gpu_") + name, DeviceKind::cuda)), keeps_(keeps) {
-    info_.precisions = {Precision::fp32};
+  CheatKernel(const char* name, bool keeps) : PlantedGpuKernel(cheat_gpu_info(name), keeps) {
     info_.layouts = {Layout::row_major};
   }
-  const KernelInfo& info() const override { return info_; }
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const CsrMatrix& a = *problem.a;
     const std::int64_t share = (a.rows + device.sm_count - 1) / std::max(device.sm_count, 1);
@@ -146,15 +127,6 @@ class CheatKernel final : public Kernel {
         return Support::no("A is more than shared memory holds");
     return problem.n == kColumns ? Support::yes(0) : Support::no("it takes 4 columns");
   }
-  std::unique_ptr<spmmbench::Prepared> prepare(const SparseOperand& a, const Options&,
-                                               Device& device, StageTimer& stages) const override {
-    const auto timed = stages.scope("build");
-    return std::make_unique<Prepared>(*a.a, keeps_, device);
-  }
-
- private:
-  KernelInfo info_;
-  bool keeps_;
 };
 
 SPMMBENCH_REGISTER_KERNEL(CheatKernel, "finds_a_in_shared_memory", true);

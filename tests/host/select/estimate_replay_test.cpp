@@ -14,7 +14,7 @@
 #include "select/rank.hpp"
 #include "select/tune.hpp"
 
-namespace spmmbench {
+namespace spmmbench::estimate_replay {
 namespace {
 
 // Written by hand, from what was recorded on two devices.
@@ -231,4 +231,4 @@ TEST(Selection, EstimatesWhereAllSampledRowsAreEmpty) {
 }
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::estimate_replay
