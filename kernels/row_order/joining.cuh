@@ -1,6 +1,7 @@
 #pragma once
-// Who becomes whose partner, and the numbers of the next level: steps 4 and 6
-// of match_order.cu.
+// Who becomes whose partner, and what the next level has: steps 3 and 4 of match_order.cu.
+
+#include <cooperative_groups.h>
 
 #include <cstdint>
 #include <cub/block/block_scan.cuh>
@@ -32,15 +33,24 @@ struct Numbering {
   std::int32_t* order;     // new_rows once more; null: not yet
 };
 
-// Whom the clusters ask to be partners, best first.
-struct Asked {
+// All rounds of a pass, in one launch; the first, in which each names its best partner, was held by
+// those that found it. `states[0]` has it, and afterwards the partners. `counters`
+// (Partners::count) are set to 0 for what follows.
+struct Rounds {
+  State* states[2];
   const std::int32_t* partners;
-  std::int32_t of_one;  // so many places are for each
-};
+  std::int32_t* counters;
+  std::int32_t clusters;
+  bool is_last_pass;  // then the next level is numbered
+  // Uniting::columns_sum of the first two levels, and where the host reads them; null: not told.
+  const std::int32_t* columns_of_low;
+  std::int32_t* told;
+  Numbering numbering;
 
-// The states of all clusters, and room for those after a round.
-struct States {
-  State *now, *next;
+  __device__ void begin(std::int32_t thread) const {
+    if (thread < kCounters) counters[thread] = 0;
+    if (told != nullptr && thread < 2) told[thread] = columns_of_low[thread];
+  }
 };
 
 // Whether a cluster has no partner, and in the upper half whether it is the first of two.
@@ -80,8 +90,8 @@ struct Joining {
 
 // `group`: all threads of the grid.
 template <int kCtaThreads, class Group>
-inline __device__ void number_clusters(Group& group, const State* states, std::int32_t clusters,
-                                       const Numbering& out) {
+inline __device__ void number_clusters(const Group& group, const State* states,
+                                       std::int32_t clusters, const Numbering& out) {
   using Scan = cub::BlockScan<std::uint64_t, kCtaThreads>;
   __shared__ typename Scan::TempStorage scan;
   const auto sums = [&](std::uint64_t own, std::uint64_t& before, std::uint64_t& all) {
@@ -140,72 +150,120 @@ inline __device__ void number_clusters(Group& group, const State* states, std::i
   }
 }
 
-// All CTAs of a grid wait for each other. They all are on the device at the same time: they are no
-// more than fit, and nothing that follows begins before they have.
-class GridBarrier {
- public:
-  // `arrived`: 0 before.
-  explicit __device__ GridBarrier(unsigned* arrived) : arrived_(arrived) {}
-  __device__ void sync() {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      expected_ += gridDim.x;
-      __threadfence();
-      atomicAdd(arrived_, 1U);
-      while (*static_cast<volatile unsigned*>(arrived_) < expected_) {
-      }
-      __threadfence();
-    }
-    __syncthreads();
-  }
-
- private:
-  unsigned* arrived_;
-  unsigned expected_ = 0;
-};
-
-// All threads of the grid hold the rounds of a pass; the first, in which each names its best, was
-// held by those that found whom to ask. Afterwards `states` has the partners.
-template <class Group>
-inline __device__ void hold_rounds(Group& grid, std::int32_t clusters, const Asked& asked,
-                                   States& states) {
+__global__ void __launch_bounds__(kThreads) hold_rounds(const __grid_constant__ Rounds all) {
+  static_assert(kRounds % 2 == 0, "the last round leaves its result in states[1]");
+  const auto grid = cooperative_groups::this_grid();
   const auto first = static_cast<std::int32_t>(thread_index());
   const auto stride = static_cast<std::int32_t>(gridDim.x * blockDim.x);
-  const auto turn = [&] {
-    State* const next = states.next;
-    states.next = states.now;
-    states.now = next;
-  };
+  all.begin(first);
   for (int round = 0; round + 1 < kRounds; ++round) {
-    const State* const before = states.now;
-    for (std::int32_t i = first; i < clusters; i += stride) {
+    const State* const before = all.states[round % 2];
+    State* const after = all.states[1 - round % 2];
+    for (std::int32_t i = first; i < all.clusters; i += stride) {
       // All are read at once: one after another they would be most of a round.
       const State own = before[i];
       std::int32_t free[kPartners];
 #pragma unroll
       for (int at = 0; at < kPartners; ++at)
-        free[at] = asked.partners[std::int64_t{i} * asked.of_one + at];
+        free[at] = all.partners[std::int64_t{i} * kPartners + at];
       const std::int32_t mate = mate_after(before, own, i);
       std::int32_t named = kNone;
       if (mate == kNone) {
-        State others[kPartners];
+        State states[kPartners];
 #pragma unroll
         for (int at = 0; at < kPartners; ++at)
-          if (free[at] != kNone) others[at] = before[free[at]];
+          if (free[at] != kNone) states[at] = before[free[at]];
 #pragma unroll
         for (int at = kPartners - 1; at >= 0; --at)
-          if (free[at] != kNone && mate_after(before, others[at], free[at]) == kNone)
+          if (free[at] != kNone && mate_after(before, states[at], free[at]) == kNone)
             named = free[at];
       }
-      states.next[i] = {mate, named};
+      after[i] = {mate, named};
     }
     grid.sync();
-    turn();
   }
-  // Settles the last round.
-  for (std::int32_t i = first; i < clusters; i += stride)
-    states.next[i] = {mate_after(states.now, states.now[i], i), kNone};
-  turn();
+  // Settles the last round, in the other array, since others still read this one.
+  for (std::int32_t i = first; i < all.clusters; i += stride)
+    all.states[0][i] = {mate_after(all.states[1], all.states[1][i], i), kNone};
+  if (!all.is_last_pass) return;
+  grid.sync();
+  number_clusters<kThreads>(grid, all.states[0], all.clusters, all.numbering);
+}
+
+// As hold_rounds, by one cluster of CTAs, which wait for each other in less time than a grid does.
+// Of more clusters than kMostInCluster they do not keep enough reads in flight
+// (docs/decisions/row-orders.md). Each CTA knows of all clusters whether they have a partner.
+constexpr int kRoundThreads = 512, kRoundCtas = 8, kRoundItems = 1;
+constexpr std::int32_t kMostInCluster = kRoundThreads * kRoundCtas * kRoundItems;
+__global__ void __launch_bounds__(kRoundThreads)
+    hold_rounds_in_cluster(const __grid_constant__ Rounds all) {
+#if __CUDA_ARCH__ >= 900
+  __shared__ unsigned has_none[kMostInCluster / 32];  // a bit for each cluster
+  constexpr std::int32_t kStride = kRoundThreads * kRoundCtas;
+  const auto group = cooperative_groups::this_cluster();
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  const auto first = static_cast<std::int32_t>(thread_index());
+  const int lane = threadIdx.x % 32;
+  all.begin(first);
+  State* const states = all.states[0];
+  std::int32_t mate[kRoundItems], named[kRoundItems];
+#pragma unroll
+  for (int item = 0; item < kRoundItems; ++item) {
+    const std::int32_t i = first + item * kStride;
+    const State own = i < all.clusters ? states[i] : State{};
+    mate[item] = own.mate;
+    named[item] = own.mate == kNone ? own.named : kNone;
+  }
+  group.sync();  // all CTAs have begun, so that their memory is there
+  for (int round = 0;; ++round) {
+    // Two that named each other are partners.
+    std::int32_t named_back[kRoundItems];
+#pragma unroll
+    for (int item = 0; item < kRoundItems; ++item)
+      named_back[item] = named[item] == kNone ? kNone : __ldcg(&states[named[item]].named);
+#pragma unroll
+    for (int item = 0; item < kRoundItems; ++item) {
+      const std::int32_t i = first + item * kStride;
+      if (named[item] != kNone && named_back[item] == i) mate[item] = named[item];
+    }
+    if (round + 1 == kRounds) break;
+#pragma unroll
+    for (int item = 0; item < kRoundItems; ++item) {
+      const std::int32_t i = first + item * kStride, warp_begin = i - lane;
+      const unsigned word = __ballot_sync(kWarp, i < all.clusters && mate[item] == kNone);
+      if (warp_begin < all.clusters && lane < kRoundCtas)
+        *group.map_shared_rank(has_none + warp_begin / 32, lane) = word;
+    }
+    group.sync();
+    // Each names the first of its best that has none.
+#pragma unroll
+    for (int item = 0; item < kRoundItems; ++item) {
+      const std::int32_t i = first + item * kStride;
+      named[item] = kNone;
+      if (i >= all.clusters || mate[item] != kNone) continue;
+      const auto* const best = reinterpret_cast<const int4*>(all.partners) + std::int64_t{i} * 2;
+      const int4 low = best[0], high = best[1];
+      const std::int32_t ranked[kPartners] = {low.x,  low.y,  low.z,  low.w,
+                                              high.x, high.y, high.z, high.w};
+#pragma unroll
+      for (int at = kPartners - 1; at >= 0; --at)
+        if (ranked[at] != kNone && (has_none[ranked[at] / 32] >> (ranked[at] % 32) & 1U) != 0)
+          named[item] = ranked[at];
+      __stcg(&states[i].named, named[item]);
+    }
+    group.sync();
+  }
+  group.sync();  // none reads a name any longer
+#pragma unroll
+  for (int item = 0; item < kRoundItems; ++item) {
+    const std::int32_t i = first + item * kStride;
+    if (i < all.clusters) states[i] = {mate[item], kNone};
+  }
+  if (!all.is_last_pass) return;
+  group.sync();
+  number_clusters<kRoundThreads>(group, states, all.clusters, all.numbering);
+#endif
 }
 
 }  // namespace spmmbench::match

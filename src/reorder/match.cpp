@@ -1,17 +1,11 @@
 // Matches rows into clusters of 2, 4, 8, 16 and 32 that share columns. At each level every cluster
-// ranks some others by the share of columns that both have, and two that rank each other first,
-// among those without a partner, are joined. Clusters that find none are joined in their order.
-// Rows rank those that they meet in the lists of their columns; a cluster of two ranks the clusters
-// of those that its two ranked best. Who is left without a partner goes on to those that its best
-// ones ranked best. All of a level can be done at once, and the result does not depend on who is
-// faster: the device computes the same order (kernels/row_order/match_order.hpp).
+// ranks the others by the share of columns that both have, and two that rank each other first,
+// among those without a partner, are joined. Clusters that find none are joined in their order. All
+// of a level can be done at once, and the result does not depend on who is faster: the device
+// computes the same order (kernels/row_order/match_order.hpp).
 
 #include "reorder/match.hpp"
 
-#include <omp.h>
-
-#include <array>
-#include <bit>
 #include <functional>
 #include <iterator>
 #include <numeric>
@@ -34,34 +28,14 @@ Height height_of(const Options& options) {
   return kRows(options) == "auto" ? Height::by_need : Height::all;
 }
 
-// Rows that are not empty.
-struct Rows {
+// Clusters of equally many rows, in the order of their first rows.
+struct Clusters {
   std::vector<std::int32_t> ptr = {0};  // into columns
-  std::vector<std::int32_t> columns;    // of each row, ascending
+  std::vector<std::int32_t> columns;    // of each cluster, ascending
+  std::vector<std::int32_t> rows;       // all rows of the first cluster, then of the second, ...
 
   std::int32_t count() const { return static_cast<std::int32_t>(ptr.size()) - 1; }
   std::int32_t length(std::int32_t i) const { return ptr[i + 1] - ptr[i]; }
-};
-
-using Sketch = std::array<std::uint32_t, match::kSketchWords>;
-
-match::SketchBits bits_of(const Sketch& own, const Sketch& other) {
-  match::SketchBits out{0, 0, 0};
-  for (int i = 0; i < match::kSketchWords; ++i) {
-    out.own += std::popcount(own[i]);
-    out.other += std::popcount(other[i]);
-    out.both += std::popcount(own[i] & other[i]);
-  }
-  return out;
-}
-
-// Clusters of equally many rows, in the order of their first rows.
-struct Clusters {
-  std::vector<std::int32_t> rows;     // all rows of the first cluster, then of the second, ...
-  std::vector<std::int32_t> lengths;  // columns of each, about
-  std::vector<Sketch> sketches;
-
-  std::int32_t count() const { return static_cast<std::int32_t>(lengths.size()); }
 };
 
 // For each column whether more than kMostOfColumn rows have it.
@@ -81,7 +55,7 @@ struct Lists {
   std::vector<std::int32_t> ptr;
   std::vector<std::int32_t> clusters;
 
-  Lists(const Rows& all, const std::vector<char>& is_hub) : ptr(is_hub.size() + 1) {
+  Lists(const Clusters& all, const std::vector<char>& is_hub) : ptr(is_hub.size() + 1) {
     for (const std::int32_t column : all.columns) ptr[column + 1] += is_hub[column] ? 0 : 1;
     std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
     clusters.resize(ptr.back());
@@ -91,19 +65,28 @@ struct Lists {
         if (const std::int32_t column = all.columns[at]; !is_hub[column])
           clusters[next[column]++] = i;
   }
+  Lists() = default;
+
+  // Those of clusters without a partner.
+  Lists of_free(const std::vector<std::int32_t>& mate) const {
+    Lists out;
+    out.ptr.reserve(ptr.size());
+    out.ptr.push_back(0);
+    for (std::size_t column = 0; column + 1 < ptr.size(); ++column) {
+      std::copy_if(clusters.begin() + ptr[column], clusters.begin() + ptr[column + 1],
+                   std::back_inserter(out.clusters),
+                   [&](std::int32_t cluster) { return mate[cluster] == kNone; });
+      out.ptr.push_back(static_cast<std::int32_t>(out.clusters.size()));
+    }
+    return out;
+  }
 };
 
-// The best of these ranks, best first.
-void keep_best(std::vector<std::uint64_t>& ranks) {
-  const auto kept = ranks.begin() + std::min<std::ptrdiff_t>(match::kNear, std::ssize(ranks));
-  std::partial_sort(ranks.begin(), kept, ranks.end(), std::greater<>());
-  ranks.erase(kept, ranks.end());
-}
-
-// How the rows that are nearest to one rank, best first. `weight` is all zero, before and after.
-std::vector<std::uint64_t> near_row(std::int32_t own, const Rows& all, const Lists& lists,
-                                    std::vector<std::int32_t>& weight) {
-  const std::int32_t columns = all.length(own), places = match::places_for(columns);
+// How the best partners of one cluster among those without one rank, best first. `weight` is all
+// zero, before and after.
+std::vector<std::uint64_t> partners_of(std::int32_t own, const Clusters& all, const Lists& lists,
+                                       int pass, std::vector<std::int32_t>& weight) {
+  const std::int32_t columns = all.length(own), places = match::places_in(pass);
   const std::int32_t used = match::used_columns(columns, places);
   std::vector<std::int32_t> met;
   for (std::int32_t i = 0; i < used; ++i) {
@@ -126,123 +109,44 @@ std::vector<std::uint64_t> near_row(std::int32_t own, const Rows& all, const Lis
   for (const std::int32_t other : met)
     out.push_back(match::rank_partner(own, other, std::exchange(weight[other], 0), columns, used,
                                       all.length(other)));
-  keep_best(out);
+  const auto kept = out.begin() + std::min<std::ptrdiff_t>(match::kPartners, std::ssize(out));
+  std::partial_sort(out.begin(), kept, out.end(), std::greater<>());
+  out.erase(kept, out.end());
   return out;
 }
 
-// How one cluster ranks others, best first, by the columns that they have.
-std::vector<std::uint64_t> rank_by_sketches(std::int32_t own, const Clusters& all,
-                                            const std::vector<std::int32_t>& others) {
-  std::vector<std::uint64_t> out;
-  out.reserve(others.size());
-  for (const std::int32_t other : others)
-    out.push_back(match::rank_sketch(own, other, bits_of(all.sketches[own], all.sketches[other])));
-  keep_best(out);
-  return out;
-}
-
-// So many others of every cluster, best first, and kNone after the last.
-class Others {
+// The best partners of every cluster, best first. Clusters that follow one another share an array.
+class Partners {
  public:
-  Others(std::int32_t count, int of_one)
-      : of_one_(of_one), all_(static_cast<std::size_t>(count) * of_one, kNone) {}
+  explicit Partners(std::int32_t count) : end_(count), of_part_((count + kPart - 1) / kPart) {}
 
-  void set(std::int32_t own, const std::vector<std::uint64_t>& ranks) {
-    std::int32_t* out = all_.data() + std::int64_t{own} * of_one_;
-    for (int i = 0; i < of_one_; ++i)
-      out[i] = i < std::ssize(ranks) ? match::ranked_partner(own, ranks[i]) : kNone;
+  std::int64_t parts() const { return std::ssize(of_part_); }
+  // Fills the clusters of one part. find(i) returns the partners of cluster i.
+  template <class Find>
+  void fill(std::int64_t part, Find&& find) {
+    std::vector<std::int32_t> all;
+    const std::int64_t last = std::min((part + 1) * kPart, std::ssize(end_));
+    for (std::int64_t i = part * kPart; i < last; ++i) {
+      const auto own = static_cast<std::int32_t>(i);
+      for (const std::uint64_t rank : find(own)) all.push_back(match::ranked_partner(own, rank));
+      end_[i] = static_cast<std::int32_t>(all.size());
+    }
+    of_part_[part].assign(all.begin(), all.end());
   }
-  std::span<const std::int32_t> operator[](std::int32_t own) const {
-    const auto of_one = std::span(all_).subspan(std::int64_t{own} * of_one_, of_one_);
-    return of_one.first(std::ranges::find(of_one, kNone) - of_one.begin());
+  std::span<const std::int32_t> operator[](std::int32_t i) const {
+    const std::int32_t begin = i % kPart == 0 ? 0 : end_[i - 1];
+    return std::span(of_part_[i / kPart]).subspan(begin, end_[i] - begin);
   }
 
  private:
-  int of_one_;
-  std::vector<std::int32_t> all_;
+  static constexpr std::int64_t kPart = 1024;
+
+  std::vector<std::int32_t> end_;  // of each cluster's partners in the array of its part
+  std::vector<std::vector<std::int32_t>> of_part_;
 };
-
-constexpr std::int64_t kPart = 1024;  // clusters that a thread takes at a time
-
-// act(table, i) for each of them, by so many threads with a table each.
-template <class Make, class Act>
-void for_each_cluster(std::int32_t count, int threads, const Make& make, const Act& act) {
-  for_each_with_table((count + kPart - 1) / kPart, 1, threads, make,
-                      [&](auto& table, std::int64_t part) {
-                        const std::int64_t last = std::min<std::int64_t>((part + 1) * kPart, count);
-                        for (std::int64_t i = part * kPart; i < last; ++i)
-                          act(table, static_cast<std::int32_t>(i));
-                      });
-}
-template <class Act>
-void for_each_cluster(std::int32_t count, const Act& act) {
-  struct None {};
-  for_each_cluster(
-      count, omp_get_max_threads(), [] { return None{}; },
-      [&](None, std::int32_t own) { act(own); });
-}
-
-// Of all rows. `threads`: so many may have a table of all clusters.
-Others near_rows(const Rows& all, const Lists& lists, int threads) {
-  const std::int32_t count = all.count();
-  Others out(count, match::kNear);
-  for_each_cluster(
-      count, threads, [&] { return std::vector<std::int32_t>(count); },
-      [&](std::vector<std::int32_t>& weight, std::int32_t own) {
-        out.set(own, near_row(own, all, lists, weight));
-      });
-  return out;
-}
-
-// What became of the clusters of a level.
-struct Joined {
-  std::vector<std::int32_t> number;  // of the new cluster, or kNone
-  std::vector<std::int32_t> of;      // of each new cluster the two
-};
-
-// Of all clusters, by those that were near to their two.
-Others near_clusters(const Clusters& all, const Joined& joined, const Others& near_before) {
-  Others out(all.count(), match::kNear);
-  for_each_cluster(all.count(), [&](std::int32_t own) {
-    std::vector<std::int32_t> met;
-    for (const std::int32_t one : {joined.of[2 * own], joined.of[2 * own + 1]})
-      for (const std::int32_t other : near_before[one])
-        if (const std::int32_t number = joined.number[other]; number != kNone && number != own)
-          met.push_back(number);
-    std::ranges::sort(met);
-    met.erase(std::unique(met.begin(), met.end()), met.end());
-    out.set(own, rank_by_sketches(own, all, met));
-  });
-  return out;
-}
-
-// Clusters without a partner that one meets among those near to it and to these, and how they rank.
-std::vector<std::uint64_t> further_partners(std::int32_t own, const Clusters& all,
-                                            const Others& near,
-                                            const std::vector<std::int32_t>& mate) {
-  std::vector<std::int32_t> met;
-  const auto meet = [&](std::int32_t other) {
-    if (other != own && mate[other] == kNone) met.push_back(other);
-  };
-  for (const std::int32_t one : near[own]) {
-    meet(one);
-    for (const std::int32_t other : near[one]) meet(other);
-  }
-  std::ranges::sort(met);
-  std::vector<std::uint64_t> ranks;
-  for (auto at = met.begin(); at != met.end();) {
-    const auto next = std::upper_bound(at, met.end(), *at);
-    ranks.push_back(match::rank_ways(own, *at, static_cast<std::int32_t>(next - at)));
-    at = next;
-  }
-  keep_best(ranks);
-  std::vector<std::int32_t> others;
-  for (const std::uint64_t rank : ranks) others.push_back(match::ranked_partner(own, rank));
-  return rank_by_sketches(own, all, others);
-}
 
 // What a window of these rows gathers, as a sampled row of so many columns adds it to Sample.
-std::uint64_t gathered_by_window(const Rows& all, std::span<const std::int32_t> rows,
+std::uint64_t gathered_by_window(const Clusters& all, std::span<const std::int32_t> rows,
                                  std::int32_t columns) {
   std::int64_t entries = 0;
   for (const std::int32_t row : rows) entries += all.length(row);
@@ -263,11 +167,11 @@ std::uint64_t gathered_by_window(const Rows& all, std::span<const std::int32_t> 
 }
 
 // Whether an order of these rows can gain, by a sample.
-bool gains(const Rows& rows, const Lists& lists) {
+bool gains(const Clusters& rows, const Lists& lists) {
   std::vector<std::int32_t> weight(rows.count());
   match::Sample sample;
   for (std::int32_t row = 0; row < rows.count(); row += match::sample_step(rows.count())) {
-    const std::vector<std::uint64_t> ranks = near_row(row, rows, lists, weight);
+    const std::vector<std::uint64_t> ranks = partners_of(row, rows, lists, 0, weight);
     const std::int32_t columns = rows.length(row);
     std::vector<std::int32_t> natural, matched = {row};
     for (std::int32_t i = row / match::kWindowRows * match::kWindowRows;
@@ -284,44 +188,40 @@ bool gains(const Rows& rows, const Lists& lists) {
   return sample.gains(rows.count());
 }
 
-// Rounds of a pass: `mate` has the partner of every cluster, or kNone. Each asks the first of these
-// that has none.
-void hold_rounds(const Others& partners, std::vector<std::int32_t>& mate) {
-  const auto count = static_cast<std::int32_t>(mate.size());
-  std::vector<std::int32_t> first(count);
-  for (int round = 0; round < match::kRounds; ++round) {
-    for (std::int32_t i = 0; i < count; ++i) {
-      first[i] = kNone;
-      if (mate[i] != kNone) continue;
-      auto asked = partners[i];
-      if (std::ssize(asked) > match::kPartners) asked = asked.first(match::kPartners);
-      const auto free =
-          std::ranges::find_if(asked, [&](std::int32_t other) { return mate[other] == kNone; });
-      if (free != asked.end()) first[i] = *free;
-    }
-    for (std::int32_t i = 0; i < count; ++i)
-      if (first[i] != kNone && first[first[i]] == i) mate[i] = first[i];
-  }
-}
-
-// The partner of every cluster, or kNone.
-std::vector<std::int32_t> match_clusters(const Clusters& all, const Others& near) {
+// The partner of every cluster, or kNone. `threads`: so many may have a table of all clusters.
+std::vector<std::int32_t> match_clusters(const Clusters& all, const Lists& lists, int threads) {
   const std::int32_t count = all.count();
-  std::vector<std::int32_t> mate(count, kNone);
-  hold_rounds(near, mate);
-  for (int pass = 1; pass < match::kPasses; ++pass) {
-    Others partners(count, match::kPartners);
-    for_each_cluster(count, [&](std::int32_t own) {
-      if (mate[own] == kNone) partners.set(own, further_partners(own, all, near, mate));
-    });
-    hold_rounds(partners, mate);
+  std::vector<std::int32_t> mate(count, kNone), first(count);
+  for (int pass = 0; pass < match::kPasses; ++pass) {
+    const Lists of_free = pass == 0 ? Lists() : lists.of_free(mate);
+    Partners partners(count);
+    for_each_with_table(
+        partners.parts(), 1, threads, [&] { return std::vector<std::int32_t>(count); },
+        [&](std::vector<std::int32_t>& weight, std::int64_t part) {
+          partners.fill(part, [&](std::int32_t own) {
+            return mate[own] == kNone
+                       ? partners_of(own, all, pass == 0 ? lists : of_free, pass, weight)
+                       : std::vector<std::uint64_t>();
+          });
+        });
+    for (int round = 0; round < match::kRounds; ++round) {
+      for (std::int32_t i = 0; i < count; ++i) {
+        first[i] = kNone;
+        if (mate[i] != kNone) continue;
+        const auto free = std::ranges::find_if(
+            partners[i], [&](std::int32_t other) { return mate[other] == kNone; });
+        if (free != partners[i].end()) first[i] = *free;
+      }
+      for (std::int32_t i = 0; i < count; ++i)
+        if (first[i] != kNone && first[first[i]] == i) mate[i] = first[i];
+    }
   }
   return mate;
 }
 
 // Joins partners, and those without one two by two in their order. The last of an odd number of
 // these is left out: its rows are added to `left`.
-Clusters join(const Clusters& all, std::vector<std::int32_t> mate, Joined& joined,
+Clusters join(const Clusters& all, std::vector<std::int32_t> mate,
               std::vector<std::vector<std::int32_t>>& left) {
   const auto rows_of_one = all.count() == 0 ? 0 : std::ssize(all.rows) / all.count();
   const auto rows = [&](std::int32_t i) { return all.rows.begin() + i * rows_of_one; };
@@ -337,22 +237,18 @@ Clusters join(const Clusters& all, std::vector<std::int32_t> mate, Joined& joine
   }
   if (waiting != kNone) left.emplace_back(rows(waiting), rows(waiting) + rows_of_one);
   Clusters out;
+  out.columns.reserve(all.columns.size());
   out.rows.reserve(all.rows.size());
-  joined.number.assign(all.count(), kNone);
-  joined.of.clear();
   for (std::int32_t i = 0; i < all.count(); ++i) {
     const std::int32_t other = mate[i];
     if (other == kNone || other < i) continue;
-    joined.number[i] = joined.number[other] = out.count();
-    joined.of.insert(joined.of.end(), {i, other});
     out.rows.insert(out.rows.end(), rows(i), rows(i) + rows_of_one);
     out.rows.insert(out.rows.end(), rows(other), rows(other) + rows_of_one);
-    Sketch sketch = all.sketches[i];
-    for (int word = 0; word < match::kSketchWords; ++word)
-      sketch[word] |= all.sketches[other][word];
-    out.lengths.push_back(match::united_length(all.lengths[i], all.lengths[other],
-                                               bits_of(all.sketches[i], all.sketches[other])));
-    out.sketches.push_back(sketch);
+    const auto columns = [&](std::int32_t one) {
+      return std::span(all.columns).subspan(all.ptr[one], all.length(one));
+    };
+    std::ranges::set_union(columns(i), columns(other), std::back_inserter(out.columns));
+    out.ptr.push_back(static_cast<std::int32_t>(out.columns.size()));
   }
   return out;
 }
@@ -363,51 +259,31 @@ Permutation natural_order(std::int64_t rows) {
   return order;
 }
 
-Sketch sketch_of(const Rows& rows, std::int32_t row) {
-  Sketch out{};
-  for (std::int32_t at = rows.ptr[row]; at < rows.ptr[row + 1]; ++at) {
-    const std::uint32_t bit = match::sketch_bit(rows.columns[at]);
-    out[bit / 32] |= 1U << bit % 32;
-  }
-  return out;
-}
-
 Permutation match_rows(const CsrMatrix& matrix, Height height) {
-  Rows rows;
-  rows.columns = matrix.col_idx;
   Clusters clusters;
+  clusters.columns = matrix.col_idx;
   for (std::int32_t row = 0; row < matrix.rows; ++row) {
     if (matrix.row_length(row) == 0) continue;
     clusters.rows.push_back(row);
-    clusters.lengths.push_back(static_cast<std::int32_t>(matrix.row_length(row)));
-    rows.ptr.push_back(static_cast<std::int32_t>(matrix.row_ptr[row + 1]));
+    clusters.ptr.push_back(static_cast<std::int32_t>(matrix.row_ptr[row + 1]));
   }
-  clusters.sketches.resize(rows.count());
-  for_each_cluster(rows.count(),
-                   [&](std::int32_t row) { clusters.sketches[row] = sketch_of(rows, row); });
   const auto table_bytes = static_cast<std::int64_t>(clusters.rows.size() * sizeof(std::int32_t));
   const int threads = threads_for_tables(matrix, table_bytes);
+  const std::vector<char> is_hub = find_hubs(matrix);
   std::vector<std::vector<std::int32_t>> left;  // smaller clusters, ascending in size
   std::int64_t columns_of_pairs = 0, columns_of_fours = 0;
-  Joined joined;
-  Others near(0, match::kNear);
   for (int level = 0; level < kLevels && clusters.count() > 1; ++level) {
-    const std::int64_t columns =
-        std::accumulate(clusters.lengths.begin(), clusters.lengths.end(), std::int64_t{0});
+    const std::int64_t columns = std::ssize(clusters.columns);
     if (level == 1) columns_of_pairs = columns;
     if (level == 2) columns_of_fours = columns;
     if (level == kLowLevels && height == Height::by_need &&
         !grows_on(columns_of_pairs, columns_of_fours))
       break;
-    if (level == 0) {
-      const Lists lists(rows, find_hubs(matrix));
-      if (height == Height::by_need && asks_sample(rows.count(), columns) && !gains(rows, lists))
-        return natural_order(matrix.rows);
-      near = near_rows(rows, lists, threads);
-    } else {
-      near = near_clusters(clusters, joined, near);
-    }
-    clusters = join(clusters, match_clusters(clusters, near), joined, left);
+    const Lists lists(clusters, is_hub);
+    if (level == 0 && height == Height::by_need && asks_sample(clusters.count(), columns) &&
+        !gains(clusters, lists))
+      return natural_order(matrix.rows);
+    clusters = join(clusters, match_clusters(clusters, lists, threads), left);
   }
   Permutation order = std::move(clusters.rows);
   order.reserve(matrix.rows);

@@ -72,6 +72,11 @@ class KernelResources(unittest.TestCase):
         self.assertEqual(kernel_resources.compare(alone, joined), ([], []))
         self.assertEqual(len(kernel_resources.compare(joined, more)[0]), 1)
 
+    def test_registers_are_compared_as_a_multiprocessor_gives_them_out(self):
+        fewer, same, more = ({"kernels/a.cu": {"scan": {"registers": count}}} for count in (39, 40, 41))
+        self.assertEqual(kernel_resources.compare(fewer, same), ([], []))
+        self.assertEqual(len(kernel_resources.compare(same, more)[0]), 1)
+
     def test_a_change_is_one_line_and_none_is_silence(self):
         recorded = {"kernels/a.cu": {"scan": {"registers": 40, "spill_bytes": 0}}}
         self.assertEqual(kernel_resources.compare(recorded, recorded), ([], []))

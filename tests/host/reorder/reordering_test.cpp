@@ -11,7 +11,6 @@
 #include "reorder/rsh_path.hpp"
 #include "reorder/similarity.hpp"
 #include "spmmbench/error.hpp"
-#include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"
 
@@ -114,33 +113,6 @@ TEST(Reordering, MatchScalesWeightsOfColumnsThatAreLookedAtToAllColumns) {
         EXPECT_EQ(match::scaled_weight(weight, length, used),
                   static_cast<std::int32_t>(std::int64_t{weight} * length / used))
             << length << " " << used << " " << weight;
-}
-
-// Of `count` columns, those that are `begin`th and further in a random order.
-std::vector<bool> sketch(std::int32_t begin, std::int32_t count) {
-  std::vector<bool> out(match::kSketchBits);
-  for (std::int32_t i = begin; i < begin + count; ++i)
-    out[match::sketch_bit(static_cast<std::int32_t>(hash_position(7, i, 0) % 1'000'000))] = true;
-  return out;
-}
-
-TEST(Reordering, MatchCountsCommonColumnsOfSetsOfBits) {
-  for (const std::int32_t length : {10, 100, 400})
-    for (const std::int32_t common : {0, length / 2, length}) {
-      const std::vector<bool> own = sketch(0, length), other = sketch(length - common, length);
-      match::SketchBits bits{0, 0, 0};
-      for (int i = 0; i < match::kSketchBits; ++i) {
-        bits.own += own[i] ? 1 : 0;
-        bits.other += other[i] ? 1 : 0;
-        bits.both += own[i] && other[i] ? 1 : 0;
-      }
-      const double slack = 0.1 * length;
-      EXPECT_NEAR(bits.common(), common * bits.own / length, slack) << length;
-      EXPECT_NEAR(match::united_length(length, length, bits), 2 * length - common, slack) << length;
-    }
-  const match::SketchBits full{match::kSketchBits, match::kSketchBits, match::kSketchBits};
-  EXPECT_EQ(full.common(), match::kSketchBits);
-  EXPECT_EQ(match::united_length(5000, 3000, full), 5000);
 }
 
 TEST(Reordering, PackFillsWindowsWithRowsOfTheSameColumns) {
