@@ -225,8 +225,7 @@ class Faults(Plugins):
                                 "--json", out, *QUICK)
         self.assertEqual(result.returncode, 0, result.stderr)
         row = read(out)["rows"][0]
-        # It sleeps 200 ms; while it waits for a processor its time does not count.
-        self.assertGreater(row["metrics"]["first_launch_us"], 150_000)
+        self.assertGreater(row["metrics"]["first_launch_us"], 150_000, "of 200 ms, less waits for a processor")
         if row["metrics"]["preemptions_per_s"] <= 20:
             self.assertIn("in 1 of 1 rows the first launch of a plan took 20 ms more than two cold ones",
                           " ".join(result.stderr.split()))
