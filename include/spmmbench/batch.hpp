@@ -20,8 +20,8 @@ inline DenseView member_of(const DenseView& all, std::int64_t members, std::int6
   return view;
 }
 
-// Also a base of what kernels prepare that multiply all members in one call. Of others a plan is
-// launched once for each member.
+// A second base class of the Prepared of kernels that multiply all members in one call. A plan of
+// any other kernel is launched once for each member.
 class BatchPrepared {
  public:
   virtual ~BatchPrepared() = default;

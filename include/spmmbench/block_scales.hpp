@@ -1,8 +1,8 @@
 #pragma once
 // Scales of blocks, at precisions that have them (has_block_scales): one for every 128 x 128 block
 // of A, and one for every 128 rows of a column of B. An element is what is stored times its scale.
-// So have models of 8 bits their weights and what they are multiplied by (DeepSeek-V3, arXiv
-// 2412.19437, section 3.3.2).
+// Models in 8 bits store their weights and activations like this (DeepSeek-V3, arXiv 2412.19437,
+// section 3.3.2).
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// Errors that reach the user. Each carries the process exit code of the README's table and a
+// Errors that reach the user. Each carries an exit code of docs/running.md and a
 // message of one line.
 
 #include <stdexcept>

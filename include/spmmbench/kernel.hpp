@@ -57,7 +57,7 @@ struct Variant {
   std::optional<int> promoted_columns = {};
   std::vector<ElementType> c_types = {};
   std::vector<Layout> layouts = {};
-  std::vector<std::int64_t> allowed_n = {};  // it or n_multiple stands for both of the kernel
+  std::vector<std::int64_t> allowed_n = {};  // this or n_multiple replaces both of the kernel's
   std::int64_t n_multiple = 0, max_n = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel says that runs one of several others (`auto`).
+// What a kernel that runs one of several others (`auto`) says of its choice.
 
 #include <string>
 #include <utility>

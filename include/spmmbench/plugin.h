@@ -266,7 +266,7 @@ typedef struct spmmbench_variant {
   const char* value;     /* one of its choices. The default counts where the option is not given */
   uint32_t accumulation; /* SPMMBENCH_SET of one of SPMMBENCH_SUMS_* */
   uint32_t c_types, layouts;
-  const int64_t* allowed_n; /* it or n_multiple stands for both of the kernel */
+  const int64_t* allowed_n; /* this or n_multiple replaces both of the kernel's */
   size_t allowed_n_count;
   int64_t n_multiple, max_n;
 } spmmbench_variant;

@@ -1,6 +1,6 @@
 #pragma once
-// Memory that a prepared A keeps between calls of Prepared::take_values. One that has some has this
-// as a second base.
+// Memory that a prepared A keeps between calls of Prepared::take_values. A Prepared that keeps some
+// has this as a second base class.
 
 namespace spmmbench {
 

@@ -23,8 +23,8 @@ constexpr Scalars rounded(const Scalars& scalars, Precision precision) {
   return {static_cast<float>(scalars.alpha), static_cast<float>(scalars.beta)};
 }
 
-// Also a base of the plans of kernels that multiply by the scalars themselves. The flags of such a
-// kernel contain kTakesScalars. Of all others a launch is followed by one that adds
+// A second base class of the plans of kernels that multiply by the scalars themselves. The flags of
+// such a kernel contain kTakesScalars. A launch of any other kernel is followed by one that adds
 // (gpu/scaled_launches.hpp).
 class ScalingPlan {
  public:

@@ -1,7 +1,7 @@
 #pragma once
 // How a plan adds up an element of C, where its kernel fixes the order: it can then be predicted to
 // the bit, on tensor cores too (src/verify/tensor_core.hpp). A plan that knows this has OrderedSums
-// as a second base.
+// as a second base class.
 
 #include <cstddef>
 #include <cstdint>

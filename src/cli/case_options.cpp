@@ -190,7 +190,7 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
           ->capture_default_str();
   add_list_option(command, "-k,--kernel", in.kernels,
                   "Kernels by NAME or glob, with options as NAME?key=value&key=value; default: all "
-                  "but those that `list` marks; '*': all");
+                  "except those that `list` marks with a purpose of their own; '*': all");
   add_list_option(command, "-x,--exclude", in.exclude, "Leave out kernels by glob");
   command
       .add_option("--precision", in.precisions, names_of(kPrecisions) + " or several: fp16,tf32")
@@ -201,27 +201,32 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
   command
       .add_option(
           "--alpha", in.options.cases.scalars.alpha,
-          "Of C = alpha A B + beta C; by kernels that take neither in a launch after theirs")
+          "alpha of C = alpha A B + beta C; where a kernel cannot scale, a second launch does")
       ->capture_default_str();
-  command.add_option("--beta", in.options.cases.scalars.beta, "Likewise; 0: C is not read")
+  command.add_option("--beta", in.options.cases.scalars.beta, "beta of the same; 0: C is not read")
       ->capture_default_str();
   command
-      .add_option("--batch", in.options.cases.batch,
-                  "Products C_i = A B_i, whose B_i and C_i follow one another in memory")
+      .add_option(
+          "--batch", in.options.cases.batch,
+          "Number of products C_i = A B_i; the B_i, and the C_i, follow one another in memory")
       ->capture_default_str();
-  command.add_option("--b-layout", in.layout, "Layout of B and C: row or col (token by token)")
+  command
+      .add_option("--b-layout", in.layout,
+                  "Layout of B and C: row, or col where the values of a column are contiguous")
       ->capture_default_str();
   command
       .add_option("--reorder", in.reorder,
                   "Row orderings by NAME or glob, each NAME?key=value: none,rsh,rcm")
       ->type_name(kListType)
       ->capture_default_str();
-  add_seed_option(command, in.options.cases.load.seed, "Seed of B and of a pattern's values");
+  add_seed_option(command, in.options.cases.load.seed,
+                  "Seed of the random numbers in B, and in A if its file has no values");
   command.add_option("--prune", in.options.cases.load.prune,
                      fmt::format("Prune a dense input: {}", kPruneForms));
-  command.add_flag("--transpose", in.options.cases.load.transpose,
-                   "Multiply by A^T; making it is the stage \"transpose\" of every row");
-  command.add_option("--a", in.a_file, "A, as a PATH");
+  command.add_flag(
+      "--transpose", in.options.cases.load.transpose,
+      "Multiply by A^T; the stage \"transpose\" of every row is the time of making it");
+  command.add_option("--a", in.a_file, "Matrix A, as a PATH (with --b)");
   command.add_option("--b", in.b_file,
                      "Dense B from .npy, .bin or .safetensors:NAME instead of random numbers");
   command.add_option("--dims", in.dims,
@@ -237,18 +242,21 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
 void add_sampling_options(CLI::App& command, CaseOptions& in) {
   SampleLimits& limits = in.options.protocol.limits;
   command
-      .add_option("--noise", limits.noise, "Stop sampling below this relative noise of the median")
+      .add_option("--noise", limits.noise,
+                  "Stop sampling once the noise of the median is at most this share of it")
       ->capture_default_str()
       ->check(require_not_negative);
-  in.min_samples = command.add_option("--min-samples", limits.min_samples, "Samples at least")
-                       ->capture_default_str()
-                       ->check(require_positive);
-  in.max_samples = command.add_option("--max-samples", limits.max_samples, "Samples at most")
-                       ->capture_default_str()
-                       ->check(require_positive);
+  in.min_samples =
+      command.add_option("--min-samples", limits.min_samples, "Least number of samples")
+          ->capture_default_str()
+          ->check(require_positive);
+  in.max_samples =
+      command.add_option("--max-samples", limits.max_samples, "Largest number of samples")
+          ->capture_default_str()
+          ->check(require_positive);
   command
       .add_option("--max-seconds", limits.max_seconds,
-                  "Seconds of sampling at most, hot and cold each")
+                  "Most seconds of sampling, for hot and for cold times each")
       ->capture_default_str()
       ->check(require_positive);
 }

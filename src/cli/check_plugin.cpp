@@ -89,12 +89,11 @@ void add_check_plugin(CLI::App& app, ExitCode& exit_code) {
   };
   auto in = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
-      "check-plugin", "Try the kernels of plug-ins on small matrices: what breaks plugin.h?");
+      "check-plugin", "Try the kernels of plug-ins on small matrices, and say what is wrong");
   command->add_option("LIBRARY", in->libraries, "./libmine.so, or ./libmine.so:NAME_GLOB");
-  command->add_flag(
-      "--host-code", in->host_code,
-      "Of libraries that are linked with spmmbench/cuda_on_host.c in place of the CUDA "
-      "runtime: all but what kernels compute");
+  command->add_flag("--host-code", in->host_code,
+                    "Check all but what kernels compute: for libraries that are linked with "
+                    "spmmbench/cuda_on_host.c in place of the CUDA runtime");
   command->add_option("--here", in->here, "In this process")->group("");
   command->callback([in, &exit_code] {
     const bool here = !in->here.empty();

@@ -149,7 +149,7 @@ void add_compare(CLI::App& app, ExitCode& exit_code) {
   auto in = std::make_shared<CompareArguments>();
   CLI::App* command = app.add_subcommand(
       "compare",
-      "Is NEW slower, newly wrong or incomplete? A verdict per case, per kernel and over all");
+      "Say whether NEW is slower, newly wrong or incomplete: for each case, each kernel and all");
   command
       ->add_option("BASE", in->base,
                    "Result document, or several runs of the same build: A.json,B.json")
@@ -162,8 +162,8 @@ void add_compare(CLI::App& app, ExitCode& exit_code) {
       ->check(require_positive);
   command
       ->add_option("--resolve", in->options.resolve,
-                   "A slowdown of this fraction must not go unseen, of a geometric mean or of a "
-                   "case: else NOT ABLE TO TELL")
+                   "If a slowdown of this fraction could go unseen, of a geometric mean or of a "
+                   "case, say NOT ABLE TO TELL")
       ->capture_default_str()
       ->check(require_positive);
   command
@@ -171,10 +171,10 @@ void add_compare(CLI::App& app, ExitCode& exit_code) {
                    "The same for single cases only; default: as --resolve")
       ->check(require_positive);
   CLI::Option* calibration = command->add_option("--calibration", in->calibration,
-                                                 "What --calibrate wrote on this machine");
+                                                 "File that --calibrate wrote on this machine");
   command
       ->add_option("--alpha", in->options.alpha,
-                   "Probability of any false SLOWER when nothing changed, and of any false FASTER")
+                   "Probability of a false SLOWER, or FASTER, when nothing changed")
       ->capture_default_str()
       ->check(require_alpha);
   command->add_flag("--cold", in->options.cold, "Compare cold times instead of hot ones")

@@ -204,8 +204,14 @@ void print_reorderings(const Json& matrix) {
         tile["gathered_rows_of_b"].get<double>() / std::max<double>(1, matrix["nnz"].get<double>()),
         row["adjacent_cost"].get<double>());
   }
-  print("  B rows: fetched per nonzero; 1-sim: mean over adjacent rows, weighted Jaccard\n\n");
+  print(
+      "  CUDA%: nonzeros left to CUDA cores; B rows: rows of B that windows fetch, over the "
+      "nonzeros;\n"
+      "  1-sim: 1 - weighted Jaccard similarity of neighbouring rows, mean\n\n");
 }
+
+constexpr const char* kIndexTitle = "index bytes over COO's";
+constexpr const char* kFp16Title = "bytes in fp16 over COO's";
 
 // One line per format, one column per reordering; at most six columns side by side.
 void print_space(const Json& reorderings, const std::string& key, const std::string& title) {
@@ -303,8 +309,8 @@ ExitCode inspect(InspectArguments& arguments) {
     }
     print_structure(matrix);
     print_reorderings(matrix);
-    print_space(matrix["reorderings"], "index_over_coo", "indices, relative to COO");
-    print_space(matrix["reorderings"], "fp16_over_coo", "with fp16 values, to COO");
+    print_space(matrix["reorderings"], "index_over_coo", kIndexTitle);
+    print_space(matrix["reorderings"], "fp16_over_coo", kFp16Title);
     print_threshold(matrix["reorderings"]);
     add(mean, matrix["reorderings"]);
   }
@@ -313,8 +319,8 @@ ExitCode inspect(InspectArguments& arguments) {
   } else if (inspected > 1) {
     divide(mean, static_cast<double>(inspected));
     print("mean of {} matrices\n", inspected);
-    print_space(mean, "index_over_coo", "indices, relative to COO");
-    print_space(mean, "fp16_over_coo", "with fp16 values, to COO");
+    print_space(mean, "index_over_coo", kIndexTitle);
+    print_space(mean, "fp16_over_coo", kFp16Title);
     print_threshold(mean);
   }
   return inspected == inputs.size() ? ExitCode::ok : ExitCode::usage;
@@ -325,7 +331,8 @@ ExitCode inspect(InspectArguments& arguments) {
 void add_inspect(CLI::App& app, ExitCode& exit_code) {
   auto arguments = std::make_shared<InspectArguments>();
   CLI::App* command = app.add_subcommand(
-      "inspect", "Structure, windows and tiles under row orderings, and the space of every format");
+      "inspect",
+      "Structure of matrices, what row orderings do to them, and the bytes of every format");
   command->add_option("PATH", arguments->paths, "Matrix files, folders, @lists or gen:SPEC")
       ->required();
   command
@@ -335,12 +342,12 @@ void add_inspect(CLI::App& app, ExitCode& exit_code) {
       ->capture_default_str();
   command
       ->add_option("--formats", arguments->formats,
-                   "Formats to size, by name, glob or NAME?key=value")
+                   "Formats whose bytes are counted, by name, glob or NAME?key=value")
       ->type_name(kListType)
       ->capture_default_str();
   command
       ->add_option("--threshold", arguments->threshold,
-                   "Sweep the longest residual row of RS-Tile, such as 0:8; or one value: 4")
+                   "Try these lengths up to which RS-Tile leaves a row to CUDA cores: 0:8, or 4")
       ->type_name("FROM:TO");
   command->add_option("--dims", arguments->dims, "Rows and columns of a headerless .bin")
       ->expected(2)

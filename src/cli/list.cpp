@@ -261,7 +261,7 @@ void add_list(CLI::App& app, ExitCode&) {
       list->add_option(
               "WHAT", in->what,
               "kernels, formats, reorderings, generators or devices; default: all of them. "
-              "schema: what every field of a result document means, as JSON Schema")
+              "schema: what each field of a result document means, as JSON Schema")
           ->check(one_of({"kernels", "formats", "reorderings", "generators", "devices", "schema"}));
   add_list_option(*list, "--plugin", in->plugins, "The kernels of these shared libraries instead")
       ->allow_extra_args()

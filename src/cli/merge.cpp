@@ -197,8 +197,8 @@ void add_merge(CLI::App& app, ExitCode& exit_code) {
   auto in = std::make_shared<MergeArguments>();
   CLI::App* command = app.add_subcommand(
       "merge",
-      "Join the result documents of shards; of a repeated case the last row that was measured "
-      "counts, or else the last that failed");
+      "Join the result documents of shards; of rows of one case it keeps the last that was "
+      "measured, or else the last that failed");
   add_output_option(*command, "OUT", in->out, "Where the joined document goes")->required();
   command->add_option("IN", in->in, "Result documents")->required();
   add_output_option(*command, "--csv", in->csv, "Write the rows as CSV, too");
@@ -206,7 +206,7 @@ void add_merge(CLI::App& app, ExitCode& exit_code) {
                     "Join runs of different device, seed or protocol, and rows of one matrix from "
                     "different machines or builds");
   command->add_flag("--overwrite", in->overwrite,
-                    "Give up what a run that did not end has left in OUT's journal");
+                    "Discard what an unfinished run left in OUT's journal");
   command->callback([in, &exit_code] { exit_code = merge(*in); });
 }
 

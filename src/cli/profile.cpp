@@ -150,17 +150,18 @@ ExitCode count(RunOptions options, const std::string& config, bool cold) {
 void add_profile(CLI::App& app, ExitCode& exit_code) {
   auto in = std::make_shared<ProfileArguments>();
   CLI::App* command = app.add_subcommand(
-      "profile", "One launch per case between profiler brackets; prints or runs the ncu command");
+      "profile", "Profile one launch of each case: print or run the ncu command for it");
   RunOptions& o = in->cases.options;
   add_case_options(*command, in->cases);
   command->get_option("--kernel")
       ->required()
       ->description("Kernels by NAME or glob, with options as NAME?key=value&key=value");
   CLI::Option* run = command->add_flag(
-      "--run", in->run, "Measure, then count with ncu: SM and tensor use, DRAM and L2 bytes, hits");
-  command->add_flag("--cold", in->cold,
-                    "Count a launch with flushed caches; else they are as earlier launches left "
-                    "them");
+      "--run", in->run,
+      "Measure, then run ncu: use of SMs and tensor cores, DRAM and L2 bytes, L2 hits");
+  command->add_flag(
+      "--cold", in->cold,
+      "Flush the caches before the launch; else they hold what earlier launches left");
   add_output_option(*command, "--json", o.outputs.json,
                     "Write the result document, counters among the metrics; -: on standard output")
       ->needs(run);
@@ -169,7 +170,7 @@ void add_profile(CLI::App& app, ExitCode& exit_code) {
       ->needs(run);
   command
       ->add_flag("--overwrite", o.outputs.overwrite,
-                 "Give up what a run that did not end has left in the output file's journal")
+                 "Discard what an unfinished run left in the journal of the output file")
       ->needs(run);
   command->callback([in, command, &exit_code] {
     RunOptions options = resolve(in->cases);

@@ -71,8 +71,10 @@ ExitCode run_program(int argc, char** argv) {
          "--config", "",
          "Options from a TOML file, in a section named like the command: [run], [show], ...")
       ->check([](const std::string& path) {
-        const bool other = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
-        return other ? fmt::format("{}: expected a plain file", path) : std::string();
+        if (!std::filesystem::exists(path)) return fmt::format("{}: no such file", path);
+        return std::filesystem::is_regular_file(path)
+                   ? std::string()
+                   : fmt::format("{}: expected a plain file", path);
       });
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.config_formatter(std::make_shared<ConfigFile>(app));

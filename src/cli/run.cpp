@@ -151,8 +151,8 @@ ExitCode run(const RunArguments& in, const std::string& config) {
 
 void add_run(CLI::App& app, ExitCode& exit_code) {
   auto in = std::make_shared<RunArguments>();
-  CLI::App* command =
-      app.add_subcommand("run", "Measure kernels on matrices, verified, beside every baseline");
+  CLI::App* command = app.add_subcommand(
+      "run", "Measure kernels on matrices, verify each result, and compare with the baselines");
   RunOptions& o = in->cases.options;
   add_case_options(*command, in->cases);
   command->add_flag("--no-baselines", in->no_baselines,
@@ -175,16 +175,17 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                     "Name the cases that would be measured, and end");
   command
       ->add_option("--calls-curve", in->calls_curve,
-                   "Measure preparation and so many calls together, for each number: 1,10,100 or "
-                   "1:1000:x10")
+                   "Measure preparation and calls together, for each of these numbers of calls: "
+                   "1,10,100 or 1:1000:x10")
       ->type_name(kListType);
   command->add_option("--a-memory", in->a_memory,
                       "Where A lies before the calls of --calls-curve: host, or cuda for kernels "
                       "of the GPU; default: host");
   command->add_flag("--repeat-check", o.protocol.repeat_check,
-                    "Verify ten launches and compare them: are they the same to the bit?");
-  add_folder_option(*command, "--save-failing", o.protocol.save_failing,
-                    "Folder for A, B, the result and what it should be, of every wrong case");
+                    "Verify ten launches, and say whether their results agree to the bit");
+  add_folder_option(
+      *command, "--save-failing", o.protocol.save_failing,
+      "Folder to which every wrong case writes A, B, its result and the expected one");
   add_folder_option(*command, "--cache", o.protocol.cache,
                     "Folder that keeps for later runs what auto?tune found, the rates that auto "
                     "predicts with, and row orders; default: nothing is kept");
@@ -197,14 +198,14 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->excludes(resume);
   command
       ->add_flag("--overwrite", o.outputs.overwrite,
-                 "Give up what a run that did not end has left in the output file's journal")
+                 "Discard what an unfinished run left in the journal of the output file")
       ->excludes(resume)
       ->excludes("--retry-failed");
   command->add_flag("--isolate", o.protocol.isolate,
-                    "Each case in a process of its own, as those of plug-ins always are");
+                    "Run each case in a process of its own, as cases of plug-ins always do");
   command->add_flag("--interleave", o.protocol.interleave,
                     "Measure the kernels of a matrix in turns, in an order that --seed decides, so "
-                    "that all see the same drift");
+                    "that drifting clocks touch all of them alike");
   in->timeout = command
                     ->add_option("--timeout", o.protocol.timeout_s,
                                  "Seconds until a case in its own process is killed (--isolate, "
@@ -219,14 +220,14 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->type_name(kListType)
       ->excludes("--device");
   command
-      ->add_option("--gpus", o.cases.gpus,
-                   "Divide each product among so many GPUs, with NCCL; also under mpirun, srun or "
-                   "torchrun")
+      ->add_option(
+          "--gpus", o.cases.gpus,
+          "Divide each product among this many GPUs, with NCCL; also under mpirun, srun or "
+          "torchrun")
       ->capture_default_str();
   in->split_option = command
                          ->add_option("--split", in->split,
-                                      std::string("How --gpus divides it: by ") + kSplitNames +
-                                          " of B; by rows what is needed of B is gathered")
+                                      std::string("How --gpus divides the product: ") + kSplitNames)
                          ->capture_default_str();
   add_sampling_options(*command, in->cases);
   command->callback([in, command, &exit_code] { exit_code = run(*in, config_file(*command)); });

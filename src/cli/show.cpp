@@ -259,8 +259,9 @@ void show(const ShowArguments& in) {
 void add_show(CLI::App& app, ExitCode&) {
   auto in = std::make_shared<ShowArguments>();
   CLI::App* command = app.add_subcommand(
-      "show", "Print recorded runs, also one that is at work (OUT.json.journal), as run's table");
-  command->add_option("RUN", in->paths, "Result document or journal; needed but for --legend");
+      "show",
+      "Print the table of recorded runs, and of one that is still at work (OUT.json.journal)");
+  command->add_option("RUN", in->paths, "Result document or journal; not needed with --legend");
   add_list_option(*command, "-m,--matrix", in->matrices, "Matrices by NAME or glob; default: all");
   command->add_option("-n,--n", in->ns, "Columns of B: 128 | 32,64 | 32:512:x2; default: all")
       ->type_name(kListType);

@@ -23,8 +23,8 @@ void add_table_options(CLI::App& command, TableOptions& in) {
   command
       .add_option(
           "--calls", in.calls,
-          "Count preparation, as spread over so many calls, in the answer, the order, the star and "
-          "x best; 0: rank by the time of a call")
+          "Spread preparation over this many calls, and count it in the answer, the order, the "
+          "star and x best; 0: rank by the time of a call alone")
       ->check(integer_up_to(std::numeric_limits<std::int64_t>::max()));
   command.add_flag(
       "--why", in.why,

@@ -144,18 +144,18 @@ std::string to_string(const Answer& answer, std::int64_t calls) {
   for (const AnswerStep& step : answer.steps) {
     const double once_us = Cost{step.prepare_ms, step.us}.total_us(1);
     text += step.from_calls == 1
-                ? fmt::format("1 call {} {} in all", label_of(step.kernel, step.reorder),
+                ? fmt::format("1 call: {}, {} in all", label_of(step.kernel, step.reorder),
                               duration(once_us))
-                : fmt::format(" \u00b7 from {} calls {} {} each", step.from_calls,
+                : fmt::format(" \u00b7 from {} calls: {}, {} a call", step.from_calls,
                               label_of(step.kernel, step.reorder), duration(step.us));
     if (step.from_calls <= calls) asked = &step;
   }
   const AnswerStep& last = answer.steps.back();
-  if (answer.steps.size() == 1) text += fmt::format(", then {} each", duration(last.us));
+  if (answer.steps.size() == 1) text += fmt::format(", then {} a call", duration(last.us));
   if (last.of_bound) text += fmt::format(", {:.2f} of the bound", *last.of_bound);
   if (asked == nullptr || calls == 1) return text;
   const Cost cost{asked->prepare_ms, asked->us};
-  return fmt::format("{} calls {} {} in all \u00b7 {}", calls,
+  return fmt::format("{} calls: {}, {} in all \u00b7 {}", calls,
                      label_of(asked->kernel, asked->reorder),
                      duration(cost.total_us(static_cast<double>(calls))), text);
 }

@@ -83,9 +83,9 @@ class Answers {
   std::map<Key, std::size_t> index_of_;  // by identity_of the matrix
 };
 
-// "1 call cublas_dense 412 us in all \u00b7 from 9 calls async_wcsr 86.1 us each \u00b7 ...". With
-// `calls` > 0 it begins with what to call for so many calls. Where one of the rows is too noisy, it
-// says that it cannot tell.
+// "1 call: cublas_dense, 412 us in all \u00b7 from 9 calls: async_wcsr, 86.1 us a call \u00b7 ...".
+// With `calls` > 0 it begins with what to call for so many calls. Where one of the rows is too
+// noisy, it says that it cannot tell.
 std::string to_string(const Answer& answer, std::int64_t calls = 0);
 
 }  // namespace spmmbench

@@ -102,8 +102,8 @@ std::string pays_against(const RowList& rows) {
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ", label,
                         first.size() > 1 ? fmt::format(" ({})", types) : "");
   if (!ordered) return text;
-  return fmt::format("{}{}the same kernel without the order where there is one", text,
-                     text.empty() ? "" : ", ");
+  return text.empty() ? "the same kernel without the order"
+                      : text + " or, of a row with an order, the same kernel without it";
 }
 
 // The rows that the best speed-up of `rows` is over; empty where no row has one.
@@ -143,15 +143,15 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
   }
   for (const Answer& answer : answers.all())
     lines.push_back(
-        fmt::format("answer{} (preparation and calls together): {}",
+        fmt::format("answer{} (least time, preparation included): {}",
                     types.size() > 1 ? " in " + types_of(answer.precision, answer.c_type) : "",
                     to_string(answer, style.calls)));
   Reference reference = Reference::none;
   for (const ResultRow* row : group.shown) reference = std::max(reference, reference_of(*row));
   if (const std::string over = best_over(group.shown); !over.empty())
-    lines.push_back(fmt::format("{}: over {}", best_header(reference), over));
+    lines.push_back(fmt::format("{}: speed-up over {}", best_header(reference), over));
   if (const std::string against = pays_against(group.shown); !against.empty())
-    lines.push_back("pays at: against " + against);
+    lines.push_back("pays at: calls until it takes less time in all than " + against);
   if (const std::string least = least_times(group.shown); style.why && !least.empty())
     lines.push_back(least);
   for (const ResultRow* row : group.shown) {

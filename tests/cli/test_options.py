@@ -113,6 +113,8 @@ class OptionsTest(CliCase):
         ):
             config.write_text(text)
             self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, f"{config}:{line}: {expected}")
+        missing = self.folder / "missing.toml"
+        self.assert_one_line(self.spmmbench("run", SMALL, "--config", missing), 1, f"{missing}: no such file")
         config.write_text('[run]\nn = ""\n')
         self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, "--n: expected a value, got an empty one")
         config.write_text("\ufeff[run]\r\nn = '16'  # one\r\nkernel = [\r\n  'cpu_csr',\r\n  'eigen*'\r\n]\r\ndry-run = true\r\n")
