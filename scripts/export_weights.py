@@ -22,7 +22,7 @@ try:
     import numpy as np
 except ImportError:
     np = None  # main says so
-from command_line import require
+from command_line import Parser, require
 
 SUFFIXES = (".pt", ".pth", ".safetensors", ".npy")
 SAFETENSORS_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
@@ -117,8 +117,7 @@ def export(path, folder, arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("inputs", nargs="+", metavar="IN", help="file or directory tree")
     parser.add_argument("out", metavar="OUT", help="directory of the .bin files")
     parser.add_argument("--transpose", action="store_true", help="write every matrix transposed")

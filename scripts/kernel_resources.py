@@ -20,6 +20,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from command_line import Parser
+
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 ARCHITECTURE = "90a"
 SKIPPED = 77
@@ -179,8 +181,7 @@ def to_json(release, files):
 
 def main():
     root = Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path, help="a configured build folder with CUDA")
     parser.add_argument("--record", action="store_true", help="write the recorded values anew")
     parser.add_argument("--file", type=Path, default=root / "results" / "resources.json",

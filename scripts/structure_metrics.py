@@ -16,7 +16,7 @@ import pathlib
 import subprocess
 import sys
 
-from command_line import find_program
+from command_line import Parser, find_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORD = ROOT / "results" / "structure.json"
@@ -85,7 +85,7 @@ def write(path, found):
 
 
 def main():
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--spmmbench", default=find_program(), metavar="PATH")

@@ -71,7 +71,8 @@ ExitCode run_program(int argc, char** argv) {
          "--config", "",
          "Options from a TOML file, in a section named like the command: [run], [show], ...")
       ->check([](const std::string& path) {
-        if (!std::filesystem::exists(path)) return fmt::format("{}: no such file", path);
+        if (!path.empty() && !std::filesystem::exists(path))
+          return fmt::format("{}: no such file", path);
         return std::filesystem::is_regular_file(path)
                    ? std::string()
                    : fmt::format("{}: expected a plain file", path);

@@ -315,7 +315,7 @@ const FieldTable<ResultRow>& row_fields() {
       derived<R>("gb_per_s", gb_per_s, "compulsory_bytes / hot median, 1e9 per second")
           .added_later(),
       derived<R>("limit", limit_of,
-                 "what its time goes to, by what it should move: launch, output, gathers, padding "
+                 "what takes most of its time, by count: launch, output, gathers, padding "
                  "or A; empty on a CPU and without a time")
           .added_later(),
       group("speedup", &R::speedup, speedup_fields(),

@@ -59,7 +59,8 @@ TableColumn textual(std::string key, std::string header, std::string meaning,
 // The time of one call, with its share of the preparation.
 TableColumn in_all() {
   TableColumn column = numeric("in_all", "in all us",
-                               "the time of a call with its share of the preparation, by `--calls`",
+                               "the time of a call and its share of the preparation, if there are "
+                               "as many calls as `--calls` says",
                                1, [](const ResultRow& row) { return row.in_all_us; });
   column.rare = true;
   return column;
@@ -77,15 +78,15 @@ TableColumn repeats() {
 }
 
 TableColumn limit() {
-  TableColumn column = textual(
-      "limit", "limit",
-      "what the time of a launch goes to, by what it should move: `launch`, `output` of C, "
-      "`gathers` of rows of B, `padding` or other bytes of `A`; nothing where that explains less "
-      "than a third of it, and on a CPU",
-      [](const ResultRow& row) {
-        const std::string limit = limit_of(row);
-        return limit.empty() ? std::string("-") : limit;
-      });
+  TableColumn column =
+      textual("limit", "limit",
+              "what takes most of a launch, by count: `launch` itself, `output` of C, `gathers` of "
+              "rows of B, `padding` or other bytes of `A`; nothing where that explains less than a "
+              "third of the time, and on a CPU",
+              [](const ResultRow& row) {
+                const std::string limit = limit_of(row);
+                return limit.empty() ? std::string("-") : limit;
+              });
   column.rare = true;
   return column;
 }
@@ -108,8 +109,8 @@ TableColumn of_split(std::string key, std::string header, std::string meaning, i
 TableColumn pays() {
   TableColumn column =
       textual("pays", "pays",
-              "whether several GPUs take less time than one: `pays` or `does not pay`, and "
-              "`(unforeseen)` where the rate of the link said otherwise before",
+              "whether several GPUs take less time than one: `pays` or `does not pay`, with "
+              "`(unforeseen)` where the rate of the link had predicted the opposite",
               [](const ResultRow& row) -> std::string {
                 if (!row.split || !row.split->pays) return "-";
                 const SplitProduct& split = *row.split;
@@ -121,13 +122,13 @@ TableColumn pays() {
 }
 
 TableColumn gathered() {
-  TableColumn column = textual("gathered", "gathered",
-                               "how parts come by the rows of B that they lack: `all_gather`, "
-                               "`needed_rows`, in place by `peer`, `pulled` from the memory of "
-                               "others, or `none` where they lack none",
-                               [](const ResultRow& row) -> std::string {
-                                 return row.split && row.hot ? row.split->way : "-";
-                               });
+  TableColumn column =
+      textual("gathered", "gathered",
+              "how a GPU gets the rows of B that it lacks: `all_gather`, `needed_rows`, in place "
+              "by `peer`, `pulled` from the memory of others, or `none` where it lacks none",
+              [](const ResultRow& row) -> std::string {
+                return row.split && row.hot ? row.split->way : "-";
+              });
   column.rare = true;
   return column;
 }
@@ -187,19 +188,18 @@ struct Sign {
 };
 constexpr Sign kSigns[] = {
     {"*",
-     "the fastest correct kernel of a precision and type of C, of those with at most 10 % noise; "
-     "`auto` leaves it to the kernel that it picked"},
+     "the fastest correct kernel with at most 10 % noise, for each precision and type of C; `auto` "
+     "leaves the star to the kernel that it picked"},
     {"wrong", "a result beyond its bound, with its worst element; it is never ranked"},
     {"untested",
-     "only the error bound says that the row is right, and in long rows it hides a missing "
-     "nonzero; "
-     "a warning says why"},
+     "there was no exact test, only the error bound, which can hide a missing nonzero in long "
+     "rows; a warning says why"},
     {"skipped", "how many kernels cannot take this problem; `--why` says why"},
     {"least time",
-     "with `--why`: a hot time below this is `wrong`. It is what writing C, or all products, take "
-     "at four times the fastest rate that was measured"},
+     "with `--why`: a hot time below this is `wrong`. It is the longer of two times: writing C, "
+     "and making all products, both at four times the fastest rate that was measured"},
     {"answer",
-     "the row that takes the least time in all, preparation included, by number of calls"},
+     "the row that takes the least time in all, preparation included, for each number of calls"},
 };
 
 }  // namespace
@@ -256,11 +256,10 @@ const std::vector<TableColumn>& default_columns() {
               "speed-up over `cusparse_csr_default` in fp32; `x Eig32` over Eigen in fp32 where "
               "there is no cuSPARSE",
               2, over_default),
-      numeric(
-          "x_best", "x best",
-          "speed-up over the fastest correct cuSPARSE algorithm at the same precision; `x Eigen` "
-          "over Eigen where there is no cuSPARSE",
-          2, over_best),
+      numeric("x_best", "x best",
+              "speed-up over the fastest correct cuSPARSE algorithm at the same precision; `x "
+              "Eigen` over Eigen where there is no cuSPARSE",
+              2, over_best),
       pays_at(),
       numeric("prep", "prep ms",
               "the time of preparation: ordering rows, building the format, upload, measuring", 1,
@@ -272,9 +271,9 @@ const std::vector<TableColumn>& default_columns() {
           },
           "%"),
       gathered(),
-      of_split("sent", "sent MB", "what the GPU that sends most sends in a product", 1,
+      of_split("sent", "sent MB", "what the GPU that sends most sends, in a product", 1,
                [](const SplitProduct& split) { return split.sent_bytes / 1e6; }),
-      of_split("received", "recv MB", "what the GPU that receives most receives in a product", 1,
+      of_split("received", "recv MB", "what the GPU that receives most receives, in a product", 1,
                [](const SplitProduct& split) { return split.received_bytes / 1e6; }),
       of_split("transfer", "transfer us", "the time of gathering B alone", 1,
                [](const SplitProduct& split) { return split.transfer_us; }),

@@ -141,6 +141,16 @@ class DocsTest(CliCase):
                     for option in (word for word in arguments if re.match(r"--\w", word)):
                         self.assertRegex(known, rf"{option}\b")
 
+    def test_every_script_refuses_an_unknown_option_in_one_line(self):
+        scripts = [SOURCE / "scripts" / name for name in ("perf_gate", "refit")]
+        scripts += [path for path in sorted((SOURCE / "scripts").glob("*.py")) if path.stat().st_mode & 0o111]
+        self.assertGreater(len(scripts), 10)
+        for script in scripts:
+            with self.subTest(script=script.name):
+                result = subprocess.run([sys.executable, script, "--no-such-option"], capture_output=True, text=True,
+                                        check=False)
+                self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+
 
 if __name__ == "__main__":
     sys.exit(main())
