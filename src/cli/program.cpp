@@ -70,12 +70,10 @@ ExitCode run_program(int argc, char** argv) {
   app.set_config(
          "--config", "",
          "Options from a TOML file, in a section named like the command: [run], [show], ...")
-      ->check([](const std::string& path) {
-        if (!path.empty() && !std::filesystem::exists(path))
-          return fmt::format("{}: no such file", path);
-        return std::filesystem::is_regular_file(path)
-                   ? std::string()
-                   : fmt::format("{}: expected a plain file", path);
+      ->check([](const std::string& path) {  // an empty value is refused below
+        if (path.empty() || std::filesystem::is_regular_file(path)) return std::string();
+        const bool other = std::filesystem::exists(path);
+        return fmt::format("{}: {}", path, other ? "expected a plain file" : "no such file");
       });
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.config_formatter(std::make_shared<ConfigFile>(app));
