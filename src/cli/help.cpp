@@ -136,6 +136,18 @@ std::string config_error(const CLI::App& app, const std::vector<std::string>& co
   return fmt::format("{}: [{}]: no such command{}", file, section, did_you_mean(section, commands));
 }
 
+// A value that is no number, of which CLI11 says "Could not convert: --device = x".
+std::string conversion_error(const CLI::App& command, const std::string& message) {
+  const std::string_view said = "Could not convert: ";
+  const std::size_t equals = message.find(" = ");
+  if (!message.starts_with(said) || equals == std::string::npos) return message;
+  const std::string name = message.substr(said.size(), equals - said.size());
+  const CLI::Option* option = command.get_option_no_throw(name);
+  const bool whole = option != nullptr && option->get_type_name().find("INT") != std::string::npos;
+  return fmt::format("{}: expected {}, got '{}'", name, whole ? "an integer" : "a number",
+                     message.substr(equals + 3));
+}
+
 }  // namespace
 
 void add_footers(CLI::App& app) {
@@ -166,6 +178,8 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
   std::string message = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr
                             ? config_error(app, names, error.what())
                             : error.what();
+  if (given != nullptr && dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
+    message = conversion_error(*given, message);
   if (given != nullptr && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     for (const std::string& extra : app.remaining(true))
       if (extra.starts_with('-')) {

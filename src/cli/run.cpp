@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -188,7 +189,13 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       "Folder to which every wrong case writes A, B, its result and the expected one");
   add_folder_option(*command, "--cache", o.protocol.cache,
                     "Folder that keeps for later runs what auto?tune found, the rates that auto "
-                    "predicts with, and row orders; default: nothing is kept");
+                    "predicts with, and row orders; default: nothing is kept")
+      ->check([](const std::string& text) {
+        std::error_code unknown;
+        const bool other =
+            std::filesystem::exists(text, unknown) && !std::filesystem::is_directory(text, unknown);
+        return other ? fmt::format("expected a folder, got the file {}", text) : std::string();
+      });
   CLI::Option* resume =
       command->add_flag("--resume", in->resume,
                         "Go on with the output file: measure what it lacks, repeat what failed");

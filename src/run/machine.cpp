@@ -17,6 +17,14 @@ Machine open_machine(const RunOptions& options) {
   machine.host = open_host_device();
   const CudaProbe cuda = probe_cuda();
   const auto count = static_cast<int>(cuda.devices.size());
+  // Ranks that this process starts have the first devices.
+  const bool starts_ranks = options.cases.gpus > 1 && options.protocol.place.meeting.empty() &&
+                            options.machines.devices.empty() && options.protocol.device >= 0;
+  if (starts_ranks && options.cases.gpus > count)
+    throw Error(fmt::format(
+        "--gpus {}: this machine has {} CUDA devices; with --device -1 processes on the "
+        "CPU take their place",
+        options.cases.gpus, count));
   std::vector<int> wanted = options.machines.devices;
   if (wanted.empty()) wanted = {options.protocol.device};
   for (const int index : wanted) {

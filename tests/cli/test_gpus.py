@@ -61,6 +61,7 @@ class GpusTest(CliCase):
                            (("--gpus", "2", "--isolate"), "--isolate: not with --gpus of more than 1"),
                            (("--gpus", "0"), "--gpus: expected at least 1")):
             self.assert_one_line(self.run_cpu(SQUARE, *args), 1, text)
+        self.assert_one_line(self.spmmbench("run", SQUARE, "-q", "--gpus", 64), 1, "--gpus 64: this machine has ")
 
     def launched(self, *matrices, n="8", limits=()):
         """Each rank's exit code, stdout and stderr, as a launcher starts them, and the rows of the first. `limits`: KiB of
