@@ -143,7 +143,7 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
   }
   for (const Answer& answer : answers.all())
     lines.push_back(
-        fmt::format("answer{} (least time, preparation included): {}",
+        fmt::format("answer{} (fastest, preparation included): {}",
                     types.size() > 1 ? " in " + types_of(answer.precision, answer.c_type) : "",
                     to_string(answer, style.calls)));
   Reference reference = Reference::none;

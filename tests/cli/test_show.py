@@ -153,7 +153,7 @@ class ShowTest(CliCase):
 
     def test_the_answer_and_what_auto_picked_stand_below_the_rows(self):
         text = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--why")
-        answer = r"\n  answer \(least time, preparation included\): 1 call: csr_merge, \d+ us in all .* calls: (\S+), [\d.]+ us a call, 0.82 of the bound"
+        answer = r"\n  answer \(fastest, preparation included\): 1 call: csr_merge, \d+ us in all .* calls: (\S+), [\d.]+ us a call, 0.82 of the bound"
         self.assertRegex(text, answer)
         fastest = re.search(answer, text)[1]
         auto = next(r for r in self.rows(RECORDED, "-m", "web-NotreDame") if r["kernel"] == "auto")

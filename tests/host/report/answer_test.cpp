@@ -181,7 +181,7 @@ TEST(Answer, NamesTheRowOrderOfItsSteps) {
   EXPECT_EQ(to_string(answers.all().at(0)),
             "1 call: rsh, 1070 us in all \u00b7 from 600 calls: rsh [rabbit], 20 us a call, 0.05 "
             "of the bound");
-  EXPECT_TRUE(to_string(answers.all()[0], 600).starts_with("600 calls rsh [rabbit] 43 ms in all"))
+  EXPECT_TRUE(to_string(answers.all()[0], 600).starts_with("600 calls: rsh [rabbit], 43 ms in all"))
       << to_string(answers.all()[0], 600);
 }
 
