@@ -437,7 +437,7 @@ def pages():
     titles = "".join(f"- [{text.splitlines()[0][2:]}]({name}.md)\n" for name, text in made.items())
     made["README"] = f"""# Tables
 
-Made by `scripts/docs_tables.py` from [results](../../results/README.md) and, of kernels that cheat, from `tests/faults`; a test compares. Edit the script, not these pages. Times are hot medians unless they say cold; all results were verified. [methodology](../methodology.md) says how they were measured.
+`scripts/docs_tables.py` makes these pages from [results](../../results/README.md) and, for kernels that cheat, from `tests/faults`. A test compares them, so edit the script, not the pages. Times are hot medians unless they say cold, and all results were verified. [Methodology](../methodology.md) says how they were measured.
 
 {titles}"""
     return made
