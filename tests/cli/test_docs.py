@@ -60,6 +60,13 @@ class DocsTest(CliCase):
                     if anchor and named.suffix == ".md":
                         self.assertIn(anchor, anchors_of(named))
 
+    def test_every_page_of_a_folder_is_in_its_index(self):
+        for folder in (SOURCE / "docs/decisions", SOURCE / "docs/kernels"):
+            index = (folder / "README.md").read_text()
+            for page in folder.glob("[!R]*.md"):
+                with self.subTest(page=page.name):
+                    self.assertIn(f"]({page.name}", index)
+
     def test_the_tables_are_those_of_the_recorded_results(self):
         result = subprocess.run([sys.executable, SOURCE / "scripts/docs_tables.py", "--check"], capture_output=True,
                                 text=True, check=False)
