@@ -255,7 +255,8 @@ void name_reference(TableColumn& column, Reference reference) {
 
 std::vector<Drawn> columns_for(const std::vector<TableGroup>& groups, const TableStyle& style) {
   RowList rows;
-  for (const TableGroup& group : groups) rows.insert(rows.end(), group.shown.begin(), group.shown.end());
+  for (const TableGroup& group : groups)
+    rows.insert(rows.end(), group.shown.begin(), group.shown.end());
   std::vector<Drawn> columns;
   if (style.columns.empty())
     for (const TableColumn& column : default_columns()) columns.push_back({column});
@@ -280,7 +281,8 @@ std::vector<Drawn> columns_for(const std::vector<TableGroup>& groups, const Tabl
   return columns;
 }
 
-std::string block(const TableGroup& group, const std::vector<Drawn>& columns, const TableStyle& style) {
+std::string block(const TableGroup& group, const std::vector<Drawn>& columns,
+                  const TableStyle& style) {
   const std::size_t width = style.width;
   std::string text =
       painted(wrap(title_of(*group.all.front(), style.calls), width, kContinuedIndent),
