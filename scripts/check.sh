@@ -6,7 +6,7 @@ set -euo pipefail
 if [ "${1-}" = --help ]; then sed -n '2,4s/^# //p' "$0"; exit; fi
 cd "$(dirname "$0")/.."
 source scripts/setup.sh
-flags=(-std=c++20 -fopenmp -Iinclude -Isrc -Ikernels -DFMT_HEADER_ONLY '-DSPMMBENCH_VERSION=""' '-DSPMMBENCH_MATIO=""')
+flags=(-std=c++20 -fopenmp -Iinclude -Isrc -Ikernels '-DSPMMBENCH_VERSION=""' '-DSPMMBENCH_MATIO=""')
 
 format() {
   require clang-format

@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from command_line import Parser
 from docs_tables_calls import calls
 from docs_tables_cheats import cheats
+from docs_tables_counters import counters
 from docs_tables_data import RESULTS, cases_of, digits, document, rows_of, table, us
 from docs_tables_scaling import scaling
 from docs_tables_weights import block_sparse, esmm, layers, two_four, weights
@@ -424,6 +425,7 @@ TABLES = {
     "esmm": esmm,
     "c-types": c_types,
     "beyond-cache": beyond_cache,
+    "counters": counters,
     "scaling": scaling,
     "gcn": gcn,
     "qwen": qwen,

@@ -192,7 +192,7 @@ def main():
     if not database.exists():
         sys.exit(f"{database}: not found; configure the build first")
     entries = [entry for entry in json.loads(database.read_text())
-               if nvcc_of(entry) and sources_of(entry)[0].is_relative_to(KERNELS)]
+               if nvcc_of(entry) and any(file.is_relative_to(KERNELS) for file in sources_of(entry))]
     if not entries:
         print(f"{options.build}: built without CUDA, nothing to compare")
         return SKIPPED

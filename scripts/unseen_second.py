@@ -118,20 +118,22 @@ def teams(people, works, largest):
     for size in np.minimum(2 + draw.pareto(1.1, works).astype(int), largest):
         centre = draw.integers(0, people)
         members = np.unique((centre + draw.laplace(0, 40, size)).astype(np.int64) % people)
-        pairs = np.array(list(itertools.combinations(members, 2))).reshape(-1, 2)
-        rows.append(pairs[:, 0])
-        cols.append(pairs[:, 1])
+        first, second = np.triu_indices(len(members), 1)
+        rows.append(members[first])
+        cols.append(members[second])
     return symmetric(np.concatenate(rows), np.concatenate(cols), people)
 
 
 def molecules(count):
     """A batch of small trees with long branches."""
-    parts = []
+    rows, cols, first = [], [], 0
     for size in draw.integers(12, 40, count):
         row = np.arange(1, size)
         col = np.maximum(0, row - 1 - (draw.random(size - 1) < 0.3) * draw.integers(0, 4, size - 1))
-        parts.append(symmetric(row, col, size) + sp.identity(size))
-    return sp.block_diag(parts)
+        rows.append(first + row)
+        cols.append(first + col)
+        first += size
+    return symmetric(np.concatenate(rows), np.concatenate(cols), first) + sp.identity(first)
 
 
 def prolongation(side):

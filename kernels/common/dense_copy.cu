@@ -13,8 +13,8 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kCopyThreads = 256;
-constexpr int kWarps = kCopyThreads / 32;
+constexpr int kScatterThreads = 256;
+constexpr int kScatterWarps = kScatterThreads / 32;
 constexpr int kCtasPerSm = 16;
 
 // A warp per row, all warps of the grid in turn.
@@ -22,8 +22,8 @@ template <class T>
 __global__ void scatter_rows(std::int64_t rows, const std::int64_t* row_ptr,
                              const std::int32_t* col_idx, const T* values, T* dense,
                              std::int64_t ld) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kScatterWarps;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kScatterWarps + threadIdx.x / 32;
        row < rows; row += step)
     for (std::int64_t e = row_ptr[row] + threadIdx.x % 32; e < row_ptr[row + 1]; e += 32)
       dense[row * ld + col_idx[e]] = values[e];
@@ -53,7 +53,7 @@ Buffer upload_dense(const SparseOperand& a, const DenseView& shape, Device& devi
   device.fill_bytes(dense.data(), 0, dense.bytes());
   visit_every_element_type(shape.type, [&](auto* tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
-    scatter_rows<<<kCtasPerSm * device.info().sm_count, kCopyThreads, 0,
+    scatter_rows<<<kCtasPerSm * device.info().sm_count, kScatterThreads, 0,
                    static_cast<cudaStream_t>(device.stream().handle)>>>(
         shape.rows, from.row_ptr, from.col_idx, static_cast<const T*>(from.values), dense.as<T>(),
         shape.ld);

@@ -13,10 +13,8 @@
 #include "esmm_mma/warp_list.cuh"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::esmm_mma {
 namespace {
-
-namespace mma = esmm_mma;
 
 const auto kPath = auto_choice_option(
     "path", {"lists", "dense"},
@@ -53,8 +51,8 @@ class EsmmMmaPlan final : public Plan {
         path_(kPath(problem.options)),
         extract_(kExtract(problem.options)) {
     with_input(problem.precision, [&]<class Input>() {
-      using S = mma::Shape<Input>;
-      allow_shared_bytes(mma::warp_list<S>, S::kSharedBytes);
+      using S = Shape<Input>;
+      allow_shared_bytes(warp_list<S>, S::kSharedBytes);
     });
   }
 
@@ -77,9 +75,9 @@ class EsmmMmaPlan final : public Plan {
     if (dense_) return dense_->launch(b, c, stream);
     const esmm::Operands op = operands_.operands(b, c);
     with_input(problem_.precision, [&]<class Input>() {
-      using S = mma::Shape<Input>;
-      mma::warp_list<S><<<static_cast<unsigned>(S::grid(op)), S::kThreads, S::kSharedBytes,
-                          static_cast<cudaStream_t>(stream.handle)>>>(op, c.type);
+      using S = Shape<Input>;
+      warp_list<S><<<static_cast<unsigned>(S::grid(op)), S::kThreads, S::kSharedBytes,
+                     static_cast<cudaStream_t>(stream.handle)>>>(op, c.type);
     });
     SPMMBENCH_CUDA_LAUNCHED();
   }
@@ -152,4 +150,4 @@ class EsmmMma final : public Kernel {
 SPMMBENCH_REGISTER_KERNEL(EsmmMma);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::esmm_mma

@@ -10,6 +10,14 @@
 
 namespace spmmbench::gather_mma {
 
+// Sets sums to zero, of arrays in arrays too.
+__device__ inline void set_zero(float& sum) { sum = 0; }
+template <class T, int kCount>
+__device__ void set_zero(T (&sums)[kCount]) {
+#pragma unroll
+  for (T& sum : sums) set_zero(sum);
+}
+
 // The sums of a slice's 16 rows, kPlanes * 8 columns each, over the 32 lanes of a warp. kEights: of
 // RowsOfB, in 8 bits.
 template <class T, int kPlanes, int kEights>
@@ -33,12 +41,7 @@ class Sums {
   __device__ static unsigned first_byte(int /*step*/, int /*other*/) {
     return threadIdx.x % Streams::kOctet * kRowBytes;
   }
-  __device__ void clear() {
-#pragma unroll
-    for (auto& half : of_)
-#pragma unroll
-      for (float& sum : half) sum = 0;
-  }
+  __device__ void clear() { set_zero(of_); }
 
   // Lane 4g + t has the values of row g in slots 2t and 2t + 1, and those of row g + 8.
   __device__ void multiply(std::uint32_t (&row_of_b)[Streams::kQuadSteps], std::uint32_t moves,
@@ -119,14 +122,7 @@ class Sums<__nv_fp8_e4m3, kPlanes, kEights> {
     const unsigned first = kHasBoth<kEights> ? other : 0;
     return first + of_slot + lane / Streams::kOctet % 2 * (kRowBytes / 2);
   }
-  __device__ void clear() {
-#pragma unroll
-    for (auto& steps : of_)
-#pragma unroll
-      for (auto& plane : steps)
-#pragma unroll
-        for (float& sum : plane) sum = 0;
-  }
+  __device__ void clear() { set_zero(of_); }
 
   // Byte s of `values` is this lane's of step s.
   __device__ void multiply(std::uint32_t (&row_of_b)[Streams::kQuadSteps], std::uint32_t moves,

@@ -22,7 +22,7 @@ constexpr double kDeviations = 4;
 constexpr double kCoarsest = 0.5;
 
 // Squared deviations of the logarithms from their mean, and degrees of freedom.
-struct Spread {
+struct RunsSpread {
   double squares = 0;
   int freedom = 0;
 
@@ -55,7 +55,7 @@ bool Calibration::shows_spread() const {
 }
 
 double Calibration::resolution() const {
-  Spread all;
+  RunsSpread all;
   for (const auto& [name, medians] : medians_us_) all.add(medians);
   return std::expm1(kDeviations * std::sqrt(2.0) * all.deviation());
 }

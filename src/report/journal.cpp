@@ -1,20 +1,20 @@
 #include "report/journal.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "core/contains.hpp"
-#include "core/parse_json.hpp"
 #include "io/file.hpp"
 #include "io/input.hpp"
 #include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/identity.hpp"
+#include "report/journal_lines.hpp"
 #include "report/json.hpp"
 #include "report/machine_and_build.hpp"
 #include "spmmbench/error.hpp"
@@ -23,59 +23,8 @@
 namespace spmmbench {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // The context is written on so many lines, so that damage to one line loses no rows.
 constexpr int kContextLines = 2;
-
-constexpr std::string_view kChecksumKey = ",\"crc32\":\"";
-constexpr std::size_t kChecksumDigits = 8;
-constexpr std::size_t kChecksumLength = kChecksumKey.size() + kChecksumDigits + 2;  // and `"}`
-
-std::string checksum_member(std::string_view body) {
-  const uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(body.data()), body.size());
-  return fmt::format("{}{:0{}x}\"}}", kChecksumKey, crc, kChecksumDigits);
-}
-
-// The inverse of journal_line; empty for any other line.
-std::optional<Json> open_line(const std::string& line) {
-  if (line.size() < kChecksumLength) return std::nullopt;
-  const std::string body = line.substr(0, line.size() - kChecksumLength);
-  if (line.substr(body.size()) != checksum_member(body)) return std::nullopt;
-  Json json = parse_json_if_any(body + '}');
-  return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
-}
-
-struct Visitor {
-  std::function<void(RunContext)> context;
-  std::function<void(std::uint64_t offset, ResultRow)> row;
-  std::function<void()> end;  // the run is complete
-  std::function<void(const std::string&)> damage;
-};
-
-bool visit_line(const std::string& line, std::uint64_t offset, const Visitor& visit) try {
-  const std::optional<Json> json = open_line(line);
-  if (!json) return false;
-  if (json->contains("git_revision")) visit.context(context_from_json(*json));
-  else if (json->contains("kernel")) visit.row(offset, row_from_json(*json));
-  else visit.end();
-  return true;
-} catch (const Error&) {  // the line has a field that this version cannot read
-  return false;
-}
-
-void read_lines(const std::string& path, const Visitor& visit) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(fmt::format("{}: cannot be opened", path));
-  std::uint64_t offset = 0;
-  std::size_t number = 0;
-  for (std::string line; std::getline(file, line); offset += line.size() + 1) {
-    ++number;
-    const bool cut = file.eof();  // no line break: a kill came while it was written
-    if (!visit_line(line, offset, visit) && !cut)
-      visit.damage(fmt::format("{}:{}: damaged: the checksum does not match", path, number));
-  }
-}
 
 struct Contents {
   std::optional<RunContext> context;
@@ -85,9 +34,9 @@ struct Contents {
 
 Contents look_into(const std::string& path) {
   Contents found;
-  read_lines(path, {[&](RunContext context) { found.context = std::move(context); },
-                    [&](std::uint64_t, const ResultRow&) { ++found.rows; },
-                    [&] { found.complete = true; }, [](const std::string&) {}});
+  read_journal_lines(path, {[&](RunContext context) { found.context = std::move(context); },
+                            [&](std::uint64_t, const ResultRow&) { ++found.rows; },
+                            [&] { found.complete = true; }, [](const std::string&) {}});
   return found;
 }
 
@@ -160,48 +109,6 @@ void require_own_files(const RunOutputs& paths, const std::vector<std::string>& 
     if (!shared_name(journal, input).empty())
       throw Error(
           fmt::format("{}: is the journal of the output {}: expected another input", input, owner));
-}
-
-std::string journal_line(const Json& json) {
-  std::string line = dump_line(json);
-  line.pop_back();  // the closing brace
-  return line + checksum_member(line);
-}
-
-ResultDocument read_journal(const std::string& path, std::vector<std::string>* damaged) {
-  std::optional<RunContext> context;
-  ResultDocument document;
-  std::map<std::string, std::size_t> index_of;
-  std::map<std::string, std::string> source_of;  // of each matrix, from its last row
-  std::map<std::pair<std::string, std::string>, std::string> matrix_at;  // the last one of a name
-  std::map<std::string, std::string> place_of;                           // by source
-  const auto spot_of = [&](const std::string& name, const std::string& source) {
-    const auto [it, inserted] = place_of.try_emplace(source);
-    if (inserted) it->second = place_of_input(from_printable(source));
-    return std::pair(name, it->second);
-  };
-  read_lines(path, {[&](RunContext found) { context = std::move(found); },
-                    [&](std::uint64_t, ResultRow row) {
-                      const std::string matrix = identity_of(row.matrix);
-                      source_of[matrix] = row.matrix.source;
-                      matrix_at[spot_of(row.matrix.name, row.matrix.source)] = matrix;
-                      const auto [it, inserted] =
-                          index_of.try_emplace(case_key(row), document.rows.size());
-                      if (inserted) document.rows.push_back(std::move(row));
-                      else document.rows[it->second] = std::move(row);
-                    },
-                    [&] { document.complete = true; },
-                    [&](const std::string& line) {
-                      if (damaged != nullptr) damaged->push_back(line);
-                    }});
-  if (!context) throw Error(fmt::format("{}:1: expected the run's context", path));
-  document.context = std::move(*context);
-  std::erase_if(document.rows, [&](const ResultRow& row) {
-    const std::string matrix = identity_of(row.matrix);
-    return matrix_at[spot_of(row.matrix.name, source_of[matrix])] != matrix;
-  });
-  for (ResultRow& row : document.rows) row.matrix.source = source_of[identity_of(row.matrix)];
-  return document;
 }
 
 void require_no_unfinished(const RunOutputs& paths, bool can_resume) {
@@ -283,11 +190,11 @@ void Journal::take_over(const std::string& path, bool is_journal) {
     scan_document(path, [this](const ResultRow& row) { append(row); });
     return;
   }
-  read_lines(path, {[](const RunContext&) {},
-                    [this](std::uint64_t, const ResultRow& row) { append(row); }, [] {},
-                    [this](const std::string& line) {
-                      damaged_.push_back(line + ": what it held is measured again");
-                    }});
+  read_journal_lines(path, {[](const RunContext&) {},
+                            [this](std::uint64_t, const ResultRow& row) { append(row); }, [] {},
+                            [this](const std::string& line) {
+                              damaged_.push_back(line + ": what it held is measured again");
+                            }});
 }
 
 bool Journal::has_document() const { return path_ == journal_name(paths_.json); }
@@ -368,7 +275,7 @@ std::size_t Journal::read_baselines(const std::function<void(const std::string&)
     ++readable;
     baselines_.add(row);
   };
-  read_lines(path_, {[](const RunContext&) {}, add, [] {}, damage});
+  read_journal_lines(path_, {[](const RunContext&) {}, add, [] {}, damage});
   superseded_ = false;
   return readable;
 }
@@ -406,10 +313,10 @@ std::vector<ResultRow> Journal::rows_of(const MatrixSummary& matrix) const {
   for (const auto& [key, entry] : found->second.cases) {
     file.seekg(static_cast<std::streamoff>(entry.offset));
     if (!std::getline(file, line)) break;
-    visit_line(line, entry.offset,
-               {[](const RunContext&) {},
-                [&](std::uint64_t, ResultRow row) { rows.push_back(std::move(row)); }, [] {},
-                [](const std::string&) {}});
+    visit_journal_line(line, entry.offset,
+                       {[](const RunContext&) {},
+                        [&](std::uint64_t, ResultRow row) { rows.push_back(std::move(row)); },
+                        [] {}, [](const std::string&) {}});
   }
   return rows;
 }
@@ -436,17 +343,18 @@ void Journal::write_outputs(bool complete) {
   if (csv_) csv_->write(csv_header() + '\n');
   bool first = true;
   Answers answers;
-  read_lines(path_, {[](const RunContext&) {},
-                     [&](std::uint64_t offset, ResultRow row) {
-                       if (!counts(offset, row)) return;
-                       row.matrix.source = matrices_[identity_of(row.matrix)].source;
-                       baselines_.fill(row);
-                       answers.add(row);
-                       if (json_) json_->write((first ? "\n" : ",\n") + dump_line(to_json(row)));
-                       if (csv_) csv_->write(csv_line(row) + '\n');
-                       first = false;
-                     },
-                     [] {}, [](const std::string&) {}});
+  read_journal_lines(path_, {[](const RunContext&) {},
+                             [&](std::uint64_t offset, ResultRow row) {
+                               if (!counts(offset, row)) return;
+                               row.matrix.source = matrices_[identity_of(row.matrix)].source;
+                               baselines_.fill(row);
+                               answers.add(row);
+                               if (json_)
+                                 json_->write((first ? "\n" : ",\n") + dump_line(to_json(row)));
+                               if (csv_) csv_->write(csv_line(row) + '\n');
+                               first = false;
+                             },
+                             [] {}, [](const std::string&) {}});
   if (json_) {
     json_->write("\n],\n\"answers\": [");
     first = true;

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,15 +25,6 @@ struct Recorded {
   Status status = Status::failed;
   std::string sha256;  // of the matrix
 };
-
-// The last row of every case that the journal at `path` has, in first-seen order. Rows of a matrix
-// that another one has replaced are left out. A line that is damaged is passed over and named in
-// `damaged`, if that is given; a last line that a kill cut short is no damage. Throws Error where
-// it has no context.
-ResultDocument read_journal(const std::string& path, std::vector<std::string>* damaged = nullptr);
-
-// A line of a journal, whose last member is the checksum of what stands before it.
-std::string journal_line(const nlohmann::ordered_json& json);
 
 // What to do with the rows of a run that has left a journal or a document.
 enum class Earlier {

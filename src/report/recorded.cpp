@@ -9,6 +9,7 @@
 #include "report/baselines.hpp"
 #include "report/consistency.hpp"
 #include "report/journal.hpp"
+#include "report/journal_lines.hpp"
 #include "report/json.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/spec.hpp"

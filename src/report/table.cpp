@@ -32,7 +32,7 @@ const char* best_header(Reference reference) {
 }
 
 // The rows of one matrix, N, layout and operation.
-struct Group {
+struct TableGroup {
   RowList all, shown;
 };
 
@@ -64,14 +64,14 @@ std::set<const ResultRow*> winners(const RowList& rows) {
 }
 
 // Those that have a row to show.
-std::vector<Group> groups_of(std::span<const ResultRow> rows, const TableStyle& style) {
-  std::map<std::tuple<std::int64_t, std::string>, Group> groups;
+std::vector<TableGroup> groups_of(std::span<const ResultRow> rows, const TableStyle& style) {
+  std::map<std::tuple<std::int64_t, std::string>, TableGroup> groups;
   for (const ResultRow& row : rows) {
-    Group& group = groups[{row.n, row.layout + operation_of(row)}];
+    TableGroup& group = groups[{row.n, row.layout + operation_of(row)}];
     group.all.push_back(&row);
     if (!style.shows || style.shows(row)) group.shown.push_back(&row);
   }
-  std::vector<Group> ordered;
+  std::vector<TableGroup> ordered;
   ordered.reserve(groups.size());
   for (auto& [key, group] : groups)
     if (!group.shown.empty()) ordered.push_back(std::move(group));
@@ -133,7 +133,7 @@ std::string least_times(const RowList& rows) {
 
 // Lines below the rows of a group: the answer, and with --why the least time and what `auto`
 // picked.
-std::vector<std::string> conclusions(const Group& group, const TableStyle& style) {
+std::vector<std::string> conclusions(const TableGroup& group, const TableStyle& style) {
   std::vector<std::string> lines;
   Answers answers;
   std::set<std::string> types;
@@ -253,9 +253,10 @@ void name_reference(TableColumn& column, Reference reference) {
   };
 }
 
-std::vector<Drawn> columns_for(const std::vector<Group>& groups, const TableStyle& style) {
+std::vector<Drawn> columns_for(const std::vector<TableGroup>& groups, const TableStyle& style) {
   RowList rows;
-  for (const Group& group : groups) rows.insert(rows.end(), group.shown.begin(), group.shown.end());
+  for (const TableGroup& group : groups)
+    rows.insert(rows.end(), group.shown.begin(), group.shown.end());
   std::vector<Drawn> columns;
   if (style.columns.empty())
     for (const TableColumn& column : default_columns()) columns.push_back({column});
@@ -280,7 +281,8 @@ std::vector<Drawn> columns_for(const std::vector<Group>& groups, const TableStyl
   return columns;
 }
 
-std::string block(const Group& group, const std::vector<Drawn>& columns, const TableStyle& style) {
+std::string block(const TableGroup& group, const std::vector<Drawn>& columns,
+                  const TableStyle& style) {
   const std::size_t width = style.width;
   std::string text =
       painted(wrap(title_of(*group.all.front(), style.calls), width, kContinuedIndent),
@@ -318,7 +320,7 @@ std::string block(const Group& group, const std::vector<Drawn>& columns, const T
   return text;
 }
 
-std::string markdown_block(const Group& group, const std::vector<Drawn>& columns,
+std::string markdown_block(const TableGroup& group, const std::vector<Drawn>& columns,
                            const TableStyle& style) {
   const auto row_of = [&](const auto& text) {
     std::string line = "|";
@@ -363,10 +365,10 @@ void check_style(const TableStyle& style) {
 }
 
 std::string format_table(std::span<const ResultRow> rows, const TableStyle& style) {
-  const std::vector<Group> groups = groups_of(rows, style);
+  const std::vector<TableGroup> groups = groups_of(rows, style);
   const std::vector<Drawn> columns = columns_for(groups, style);
   std::string text;
-  for (const Group& group : groups) text += block(group, columns, style) + "\n";
+  for (const TableGroup& group : groups) text += block(group, columns, style) + "\n";
   return text;
 }
 
@@ -382,16 +384,16 @@ std::string markdown_text(const std::string& text) {
 std::string format_markdown(std::span<const ResultRow> rows, const TableStyle& style) {
   TableStyle unlimited = style;
   unlimited.width = 0;
-  const std::vector<Group> groups = groups_of(rows, style);
+  const std::vector<TableGroup> groups = groups_of(rows, style);
   const std::vector<Drawn> columns = columns_for(groups, unlimited);
   std::string text;
-  for (const Group& group : groups) text += markdown_block(group, columns, style) + "\n";
+  for (const TableGroup& group : groups) text += markdown_block(group, columns, style) + "\n";
   return text;
 }
 
 void Summary::add(std::span<const ResultRow> rows, const TableStyle& style) {
   ++matrices_;
-  for (const Group& group : groups_of(rows, style)) {
+  for (const TableGroup& group : groups_of(rows, style)) {
     const auto best = winners(group.all);
     for (const ResultRow* row : group.shown) {
       Sums& sums = kernels_[printable_message(types_of(*row) + " " + label_of(*row))];

@@ -111,7 +111,7 @@ class GpusTest(CliCase):
         """The rows of a run whose rank 1 gets a signal when it has begun with the second case, which is long."""
         out = self.folder / "out.json"
         command = [PROGRAM, "run", "gen:uniform?rows=1500&cols=1500&density=0.03", "-n", "8,256,4", "-k", "cpu_csr",
-                   "--device", "-1", "--no-baselines", "--min-samples", "100", "--gpus", "2", "--split", "rows",
+                   "--device", "-1", "--no-baselines", "--min-samples", "40", "--gpus", "2", "--split", "rows",
                    "--json", str(out), "--jsonl", *args]
         with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
             run.stdout.readline()

@@ -114,6 +114,20 @@ void expect_host_bytes(Device& device, const CsrMatrix& matrix, const WcsrShape&
   expect_equal(device, built, Wcsr::build(matrix, shape, rows));
 }
 
+// A matrix in fp16 on the device, and a survey of it.
+struct Surveyed {
+  Surveyed(const CsrMatrix& matrix, Device& device)
+      : a(matrix, Precision::fp16, device),
+        view(a.view()),
+        orders(nullptr, device),
+        survey({.a = &matrix, .on_device = &view}, orders, device) {}
+
+  CsrOnDevice a;
+  DeviceCsr view;
+  ResidentOrders orders;
+  DeviceSurvey survey;
+};
+
 TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuild) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   std::vector<NamedShape> shapes = all_shapes();
@@ -154,25 +168,22 @@ TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildFromTheCountsOfASurvey) {
     CsrMatrix& matrix = shape.matrix;
     if (matrix.nnz() == 0) continue;
     for (float& value : matrix.values) value = round_to(Precision::fp16, value);
-    const CsrOnDevice a(matrix, Precision::fp16, device);
-    const DeviceCsr view = a.view();
-    ResidentOrders orders(nullptr, device);
-    DeviceSurvey survey({.a = &matrix, .on_device = &view}, orders, device);
+    Surveyed surveyed(matrix, device);
     StageTimer stages;
     for (const char* order : {"natural", "degree"}) {
-      EXPECT_TRUE(survey.distinct_columns(order, 0).empty()) << "nothing was asked";
-      (void)survey.order(order, stages);
-      const Buffer& rows = orders.get(view, order, stages);
+      EXPECT_TRUE(surveyed.survey.distinct_columns(order, 0).empty()) << "nothing was asked";
+      (void)surveyed.survey.order(order, stages);
+      const Buffer& rows = surveyed.orders.get(surveyed.view, order, stages);
       for (int height = 0; height < 3; ++height) {
         SCOPED_TRACE(shape.name + " " + order + std::to_string(height));
-        const std::vector<std::int32_t> distinct = survey.distinct_columns(order, height);
+        const std::vector<std::int32_t> distinct = surveyed.survey.distinct_columns(order, height);
         if (distinct.empty()) {
           EXPECT_GT(matrix.rows, kRowsOfAll) << "all windows are counted";
           continue;
         }
         const WcsrShape wcsr{kWcsrHeights[height], 16, ElementType::f16};
-        const DeviceWcsr built =
-            build_wcsr(view, wcsr, rows.as<std::int32_t>(), distinct, matrix.rows, device, stages);
+        const DeviceWcsr built = build_wcsr(surveyed.view, wcsr, rows.as<std::int32_t>(), distinct,
+                                            matrix.rows, device, stages);
         device.synchronize();
         expect_equal(device, built, Wcsr::build(matrix, wcsr, order_of(matrix, order)));
       }
@@ -249,10 +260,7 @@ TEST(WcsrDeviceBuild, GoesOnFromASurveyWithTheHeightThatTheHostChooses) {
       CsrMatrix& matrix = shape.matrix;
       if (matrix.nnz() == 0) continue;
       for (float& value : matrix.values) value = round_to(Precision::fp16, value);
-      const CsrOnDevice a(matrix, Precision::fp16, device);
-      const DeviceCsr view = a.view();
-      ResidentOrders orders(nullptr, device);
-      DeviceSurvey survey({.a = &matrix, .on_device = &view}, orders, device);
+      Surveyed surveyed(matrix, device);
       const window::ChoiceRule rule{.rows = static_cast<double>(matrix.rows),
                                     .cols = static_cast<double>(matrix.cols),
                                     .nnz = static_cast<double>(matrix.nnz()),
@@ -261,9 +269,9 @@ TEST(WcsrDeviceBuild, GoesOnFromASurveyWithTheHeightThatTheHostChooses) {
                                     .sms = sms,
                                     .format = window::dense_box_cost(2),
                                     .placed_soon = 0};
-      StartedWcsr started(view, ElementType::f16, rule, device);
-      survey.set_follower(&started);
-      const std::optional<int> height = chosen_height(survey, rule);
+      StartedWcsr started(surveyed.view, ElementType::f16, rule, device);
+      surveyed.survey.set_follower(&started);
+      const std::optional<int> height = chosen_height(surveyed.survey, rule);
       StageTimer stages;
       const auto built = started.finish(kWcsrHeights[height.value_or(0)], stages);
       EXPECT_EQ(built.has_value(), height.has_value());
@@ -319,14 +327,11 @@ TEST(WcsrDeviceBuild, SurveysAGroupThatHasMostOfTheNonzeros) {
   // 0.1005 was measured in order by length.
   constexpr double kOfSampling = 0.15;
   const CsrMatrix matrix = hub_matrix(20'000);
-  const CsrOnDevice a(matrix, Precision::fp16, device);
-  const DeviceCsr view = a.view();
-  ResidentOrders orders(nullptr, device);
-  DeviceSurvey survey({.a = &matrix, .on_device = &view}, orders, device);
+  Surveyed surveyed(matrix, device);
   StageTimer stages;
   for (const char* order : {"natural", "degree"}) {
-    const WcsrEstimate got = survey.order(order, stages).estimate;
-    EXPECT_TRUE(survey.distinct_columns(order, 0).empty()) << "not all were counted";
+    const WcsrEstimate got = surveyed.survey.order(order, stages).estimate;
+    EXPECT_TRUE(surveyed.survey.distinct_columns(order, 0).empty()) << "not all were counted";
     const WcsrEstimate expected = estimate_wcsr(matrix, order_of(matrix, order));
     for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
       EXPECT_NEAR(got.gathered_share[h], expected.gathered_share[h], kOfSampling) << order << h;

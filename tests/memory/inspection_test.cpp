@@ -3,14 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "../host/matrices.hpp"
-#include "cli/commands.hpp"
 #include "cli/inspection_bytes.hpp"
 #include "heap.hpp"
 #include "io/csr_cache.hpp"
+#include "run_words.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -42,12 +41,10 @@ TEST(Inspection, TakesWhatItSaysItNeedsAtMost) {
         Shape{"short rows", shaped(50000, 50000, 50000, 4, 12000)},
         Shape{"dense", shaped(500, 500, 500, 500, 1), 0.05}}) {
     write_csr_cache(file.string(), matrix, false);
-    CLI::App app;
-    ExitCode code = ExitCode::ok;
-    add_inspect(app, code);
+    ExitCode code = ExitCode::usage;
     ::testing::internal::CaptureStdout();
     const std::int64_t peak = testing::peak_bytes_of([&] {
-      app.parse("inspect --json --reorder none,rsh,rcm " + file.string());
+      code = testing::run_words({"inspect", "--json", "--reorder", "none,rsh,rcm", file.string()});
       return 0;
     });
     ::testing::internal::GetCapturedStdout();

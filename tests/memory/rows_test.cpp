@@ -2,16 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "../host/io_fixtures.hpp"
 #include "../host/result_rows.hpp"
-#include "cli/commands.hpp"
 #include "heap.hpp"
 #include "run/ledger.hpp"
 #include "run/runner.hpp"
+#include "run_words.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -76,12 +75,10 @@ TEST(Rows, OfMergedDocumentsAreNotKept) {
   const auto peak_of_merging = [&](int count) {
     const std::string from = folder.file("from" + std::to_string(count) + ".json");
     record(from, count);
-    CLI::App app;
-    ExitCode code = ExitCode::ok;
-    add_merge(app, code);
+    ExitCode code = ExitCode::usage;
     ::testing::internal::CaptureStdout();
     const std::int64_t peak = testing::peak_bytes_of([&] {
-      app.parse("merge --overwrite " + folder.file("out.json") + " " + from);
+      code = testing::run_words({"merge", "--overwrite", folder.file("out.json"), from});
       return 0;
     });
     ::testing::internal::GetCapturedStdout();

@@ -9,6 +9,7 @@
 
 #include "io_fixtures.hpp"
 #include "report/journal.hpp"
+#include "report/journal_lines.hpp"
 #include "report/json.hpp"
 #include "timing/quantiles.hpp"
 
