@@ -28,23 +28,32 @@ class _Constant(torch.autograd.Function):
         return None, None, ctx.transposed(gradient.contiguous())
 
 
-def _arrays(matrix, device, dtype):
-    return (
-        torch.as_tensor(matrix.indptr).to(device),
-        torch.as_tensor(matrix.indices).to(device),
-        torch.as_tensor(matrix.data).to(device, dtype),
-    )
+def on_device(matrix, device, precision):
+    """The arrays of a scipy matrix in CSR, which every backend begins with, and its shape."""
+    arrays = (torch.as_tensor(x).to(device) for x in (matrix.indptr, matrix.indices, matrix.data))
+    row_ptr, col_idx, values = arrays
+    return row_ptr, col_idx, values.to(dtype_of(precision)), matrix.shape
+
+
+def _csr(a):
+    return torch.sparse_csr_tensor(*a[:3], a[3])
+
+
+def _rows_of(csr):
+    """The row of each entry."""
+    lengths = csr.crow_indices().diff()
+    rows = torch.arange(len(lengths), device=lengths.device)
+    return rows.repeat_interleave(lengths, output_size=csr.values().numel())
 
 
 class TorchSparse:
     """torch.sparse (cuSPARSE), A in CSR or COO with 32-bit indices where PyTorch allows them."""
 
-    def __init__(self, matrix, device, dtype, layout):
-        self._forms = [self._make(m, device, dtype, layout) for m in (matrix, matrix.T.tocsr())]
+    def __init__(self, a, layout):
+        self._forms = [self._form(csr, layout) for csr in (_csr(a), transposed_csr(_csr(a)))]
 
     @staticmethod
-    def _make(matrix, device, dtype, layout):
-        csr = torch.sparse_csr_tensor(*_arrays(matrix, device, dtype), size=matrix.shape)
+    def _form(csr, layout):
         return csr if layout == "csr" else csr.to_sparse_coo().coalesce()
 
     def product(self, x):
@@ -60,13 +69,12 @@ class TorchSparse:
 class PygMessages:
     """PyTorch Geometric's message passing over an edge index: gather, scale, scatter."""
 
-    def __init__(self, matrix, device, dtype):
+    def __init__(self, a):
         from torch_geometric.nn import SimpleConv
 
-        coo = matrix.tocoo()
-        sources, targets = (torch.as_tensor(x).to(device, torch.int64) for x in (coo.col, coo.row))
-        self._edges = torch.stack((sources, targets))
-        self._weights = torch.as_tensor(coo.data).to(device, dtype)
+        csr = _csr(a)
+        self._edges = torch.stack((csr.col_indices().long(), _rows_of(csr)))
+        self._weights = csr.values()
         self._conv = SimpleConv(aggr="sum")
 
     def __call__(self, x):
@@ -83,17 +91,15 @@ class PygEdgeIndex:
     """PyTorch Geometric's EdgeIndex, which keeps A and A^T in CSR and multiplies by torch.sparse (or
     by pyg-lib where that is installed)."""
 
-    def __init__(self, matrix, device, dtype):
-        self._forms = [self._make(m, device, dtype) for m in (matrix, matrix.T.tocsr())]
+    def __init__(self, a):
+        self._forms = [self._form(csr) for csr in (_csr(a), transposed_csr(_csr(a)))]
 
     @staticmethod
-    def _make(matrix, device, dtype):
+    def _form(csr):
         from torch_geometric import EdgeIndex
 
-        coo = matrix.tocoo()
-        rows, columns = (torch.as_tensor(x).to(device, torch.int64) for x in (coo.row, coo.col))
-        edges = EdgeIndex(torch.stack((rows, columns)), sparse_size=matrix.shape, sort_order="row")
-        return edges.fill_cache_(), torch.as_tensor(coo.data).to(device, dtype)
+        edges = torch.stack((_rows_of(csr), csr.col_indices().long()))
+        return EdgeIndex(edges, sparse_size=csr.shape, sort_order="row").fill_cache_(), csr.values()
 
     def product(self, x):
         return self._forms[0][0].matmul(x, self._forms[0][1])
@@ -106,15 +112,12 @@ class PygEdgeIndex:
 
 
 class Spmmbench:
-    """A kernel of libspmmbench."""
+    """A kernel of libspmmbench. `calls`: {width: how often a product is to come}, prepared here, since epochs are
+    captured in a CUDA graph."""
 
-    def __init__(self, matrix, device, precision, kernel, widths):
-        # On the device from the beginning, as those of the others: all is prepared there.
-        arrays = (*_arrays(matrix, device, dtype_of(precision)), matrix.shape)
-        self.matrix = SparseMatrix(arrays, kernel, precision, device=torch.device(device).type)
-        for width in widths:  # settled, since epochs are captured in a CUDA graph
-            self.matrix.plan(width).settle()
-            self.matrix.transposed().plan(width).settle()
+    def __init__(self, a, precision, kernel="auto", calls=None):
+        self.matrix = SparseMatrix(a, kernel, precision, device=a[0].device.type, calls=calls)
+        self.matrix.settle(*(calls or ()))
 
     def product(self, x):
         return self.matrix @ x
@@ -130,28 +133,21 @@ class Spmmbench:
         return self.matrix.plan(n).report()["params"].get("picked", "")
 
 
-def forms(backend, device, precision, widths):
-    """The forms that a backend is tried in: {name: how it is made of a scipy matrix}. `widths`: of
-    the x to come."""
-    dtype = dtype_of(precision)
+def forms(backend, precision, calls):
+    """The forms that a backend is tried in: {name: how it is made of what `on_device` gives}. `calls`:
+    {width: how many products of A, and as many of its transpose, are to come}."""
     if backend == "torch":
-        return {
-            layout: lambda matrix, layout=layout: TorchSparse(matrix, device, dtype, layout)
-            for layout in ("csr", "coo")
-        }
+        return {layout: lambda a, layout=layout: TorchSparse(a, layout) for layout in ("csr", "coo")}
     if backend == "pyg":
-        return {
-            "EdgeIndex": lambda matrix: PygEdgeIndex(matrix, device, dtype),
-            "messages": lambda matrix: PygMessages(matrix, device, dtype),
-        }
-    return {backend: lambda matrix: Spmmbench(matrix, device, precision, backend, widths)}
+        return {"EdgeIndex": PygEdgeIndex, "messages": PygMessages}
+    return {backend: lambda a: Spmmbench(a, precision, backend, calls)}
 
 
 def _torch_csr(block, dtype):
     return torch.sparse_csr_tensor(block.row_ptr, block.col_idx, block.values.to(dtype), block.shape)
 
 
-def _transposed_csr(csr):
+def transposed_csr(csr):
     """CSR of A^T: the arrays of A in CSC."""
     csc = csr.to_sparse_csc()
     arrays = (csc.ccol_indices(), csc.row_indices(), csc.values())
@@ -162,7 +158,7 @@ def _with_transposed(csr):
     def product(x):
         if not x.requires_grad:
             return csr @ x
-        return _Constant.apply(lambda y: csr @ y, lambda y: _transposed_csr(csr) @ y, x)
+        return _Constant.apply(lambda y: csr @ y, lambda y: transposed_csr(csr) @ y, x)
 
     return product
 
@@ -192,9 +188,12 @@ def forms_of_blocks(backend, precision):
     if backend == "pyg":
         return {"messages": lambda block: _messages(block, dtype)}
 
+    checked = backend == "checked"
+    kernel = "auto" if checked else backend
+
     def make(block):
         arrays = (block.row_ptr, block.col_idx, block.values, block.shape)
         device = block.values.device.type
-        return SparseMatrix(arrays, backend, precision, device=device, checked=False)
+        return SparseMatrix(arrays, kernel, precision, device=device, checked=checked)
 
     return {backend: make}

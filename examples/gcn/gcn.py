@@ -30,7 +30,6 @@ import statistics
 import time
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 
 import backends
@@ -46,6 +45,7 @@ REFERENCE = "torch"
 ULP = {"fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10}
 WARM_UP_EPOCHS = 3
 PRODUCTS_PER_SAMPLE, PRODUCT_SAMPLES = 10, 3
+PREPARATIONS = 3  # whose median counts
 SLOW_MS = 5.0  # of one product: one sample is enough
 HOPELESS = 10  # times the fastest form of a backend: not measured further
 
@@ -192,6 +192,35 @@ def train(args, product, task, width, precision, backend):
     return row
 
 
+def wall_ms(device, call):
+    """Milliseconds of a call and all that it has launched."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    start = time.perf_counter()
+    call()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return (time.perf_counter() - start) * 1e3
+
+
+def whole_runs(args, a, task, width, precision, calls):
+    """Milliseconds of trainings as a program of a few lines makes them: by a SparseMatrix that is told
+    nothing, launched by Python, from the arrays of A to the last of args.planned_epochs epochs; and of the
+    same epochs where all was prepared before."""
+    first, prepared, ready = [], [], backends.Spmmbench(a, precision, calls=calls)
+    new = (task, width, precision, args.seed)
+
+    def epochs(product):
+        training = Training(product, *new)
+        for _ in range(args.planned_epochs):
+            training.epoch()
+
+    for _ in range(args.runs):
+        first.append(wall_ms(args.device, lambda: epochs(backends.Spmmbench(a, precision))))
+        prepared.append(wall_ms(args.device, lambda: epochs(ready)))
+    return {"epochs": args.planned_epochs, "ms": quartiles(first), "prepared_ms": quartiles(prepared)}
+
+
 def product_ms(args, backend, width, rows, dtype, best):
     """The sparse products of an epoch, each alone, back to back: LAYERS forward and backward, of
     which the last layer's are CLASSES wide. An estimate where it is far above `best`."""
@@ -241,18 +270,20 @@ def measure(args, matrix, task, backend, width, precision):
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     dtype = backends.dtype_of(precision)
     made, tried, reasons = {}, {}, {}
-    forms = backends.forms(backend, args.device, precision, (width, CLASSES))
+    calls = {CLASSES: args.planned_epochs}  # of A, and as many of its transpose
+    calls[width] = args.planned_epochs * (LAYERS - 1) + calls.get(width, 0)
+    forms = backends.forms(backend, precision, calls)
+    a = backends.on_device(matrix, args.device, precision)
     for form, make in forms.items():
         try:
-            make(sp.identity(64, np.float32, "csr"))  # what is loaded once is no preparation
-            start = time.perf_counter()
-            made[form] = make(matrix)
-            if args.device.type == "cuda":
-                torch.cuda.synchronize()
-            prepare = (time.perf_counter() - start) * 1e3
-            best = min((ms for ms, _ in tried.values()), default=math.inf)
+            first = wall_ms(args.device, lambda: made.update({form: make(a)}))
+            prepare = []  # once its code is loaded
+            for _ in range(PREPARATIONS):
+                made.pop(form)
+                prepare.append(wall_ms(args.device, lambda: made.update({form: make(a)})))
+            best = min((ms for ms, *_ in tried.values()), default=math.inf)
             ms = product_ms(args, made[form], width, matrix.shape[0], dtype, best)
-            tried[form] = (ms, prepare)
+            tried[form] = (ms, statistics.median(prepare), first)
         except Exception as error:  # this form cannot: another may
             made.pop(form, None)
             reasons[form] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
@@ -266,15 +297,18 @@ def measure(args, matrix, task, backend, width, precision):
     made.clear()
     row.update(
         form=form,
-        product_ms_of_forms={name: ms for name, (ms, _) in tried.items()},
+        product_ms_of_forms={name: ms for name, (ms, *_) in tried.items()},
         product_ms=tried[form][0],
         prepare_ms=tried[form][1],
+        first_prepare_ms=tried[form][2],
         call_us=call_us(chosen, width, matrix.shape[0], dtype, args.device),
     )
     if isinstance(chosen, backends.Spmmbench):
         row["picked"] = {str(n): chosen.picked(n) for n in (width, CLASSES)}
     try:
         row.update(train(args, chosen, task, width, precision, backend))
+        if backend == "auto" and args.runs > 0:
+            row["run"] = whole_runs(args, a, task, width, precision, calls)
         row["status"] = "ok"
     except Exception as error:
         row["reason"] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
@@ -326,9 +360,15 @@ def parse():
     parser.add_argument("--other-epochs", type=int, default=20, help="of the other backends")
     parser.add_argument("--eager-epochs", type=int, default=10, help="without a CUDA graph")
     parser.add_argument(
+        "--planned-epochs", type=int, default=500, help="of which `auto` is told, and of a whole run"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=0, help="whole runs of `auto`, with all that it prepares, to measure"
+    )
+    parser.add_argument(
         "--seconds", type=float, default=5.0, help="most that the epochs of one row may take"
     )
-    return parsed(parser, BACKENDS, ("other_epochs", "eager_epochs", "epochs", "widths"))
+    return parsed(parser, BACKENDS, ("other_epochs", "eager_epochs", "planned_epochs", "epochs", "widths"))
 
 
 def context(args, layers):
@@ -367,7 +407,8 @@ def main():
     start = time.perf_counter()
     rows = []
     out = pathlib.Path(args.out)
-    document = {"context": {**context(args, LAYERS), "epochs": args.epochs}, "rows": rows}
+    told = {"epochs": args.epochs, "planned_epochs": args.planned_epochs}
+    document = {"context": {**context(args, LAYERS), **told}, "rows": rows}
     gc.disable()
     for source in args.graphs:
         name, adjacency = graphs.load(source, args.spmmbench, args.downloads)

@@ -11,8 +11,8 @@ and Adam are fp32, and with fp16 the products take and give fp16.
 
 For each backend: a step of training as Python launches it, without sampling; and its sparse products
 alone, each layer's forward and backward, with all that the backend prepares for a matrix that it has
-not seen. Sampling is timed by itself. torch.sparse and PyTorch Geometric are tried in several forms;
-the one whose products are fastest counts.
+not seen. Backends take turns. Sampling is timed by itself. torch.sparse and PyTorch Geometric are tried
+in several forms; the one whose products are fastest counts.
 """
 
 import itertools
@@ -28,7 +28,7 @@ from gcn import (
 )  # fmt: skip
 from neighbours import Graph
 
-BACKENDS = ("torch", "pyg", "csr_merge", "auto")
+BACKENDS = ("torch", "pyg", "csr_merge", "auto", "checked")
 WARM_UP_STEPS = 3
 
 
@@ -98,34 +98,54 @@ def products(make, blocks, x):
         x.backward(x.detach())
 
 
-def measure(args, batches, backend, width, precision):
-    """The fields of a row that depend on the backend."""
-    clock, tried, reasons = Clock(args.device), {}, {}
-    forms = backends.forms_of_blocks(backend, precision)
-    for form, make in forms.items():
+def in_turns(args, batches, calls):
+    """({name: milliseconds of call(batch)}, {name: why it cannot}) of {name: call}. Each turn is all steps of one
+    after the other, so that what slows the host down for a while does not slow one alone."""
+    clock, times, reasons = Clock(args.device), {name: [] for name in calls}, {}
+    for _, (name, call) in itertools.product(range(args.turns), calls.items()):
         try:
-            times = [clock.ms(lambda b=b, x=x, m=make: products(m, b, x)) for b, x, _ in batches]
-            tried[form] = quartiles(times[WARM_UP_STEPS:])
-        except Exception as error:  # this form cannot: another may
-            reasons[form] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-    if not tried:
-        return {"status": "failed", "reason": "; ".join(f"{k}: {v}" for k, v in reasons.items())}
-    form = min(tried, key=lambda name: tried[name]["median"])
-    training, times, losses = Training(args, forms[form], width, precision), [], []
-    for batch in batches:
-        times.append(clock.ms(lambda b=batch: losses.append(training.step(*b))))
-    return {
-        "status": "ok",
-        "form": form,
-        "refused_forms": reasons,
-        "product_ms": tried[form],
-        "step_ms": quartiles(times[WARM_UP_STEPS:]),
-        "losses": [round(float(loss), 6) for loss in losses],
+            if name not in reasons:
+                turn = [clock.ms(lambda b=batch, c=call: c(b)) for batch in batches]
+                times[name] += turn[WARM_UP_STEPS:]
+        except Exception as error:  # another may
+            reasons[name] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return {name: found for name, found in times.items() if name not in reasons}, reasons
+
+
+def measure(args, batches, width, precision):
+    """{backend: the fields of a row that depend on it}."""
+    forms = {backend: backends.forms_of_blocks(backend, precision) for backend in args.backends}
+    calls = {
+        (backend, form): lambda batch, m=make: products(m, *batch[:2])
+        for backend, all_of in forms.items()
+        for form, make in all_of.items()
     }
+    times, reasons = in_turns(args, batches, calls)
+    rows, fastest = {}, {}
+    for backend in args.backends:
+        refused = {form: why for (of, form), why in reasons.items() if of == backend}
+        tried = {form: quartiles(ms) for (of, form), ms in times.items() if of == backend}
+        if not tried:
+            reason = "; ".join(f"{form}: {why}" for form, why in refused.items())
+            rows[backend] = {"status": "failed", "reason": reason}
+            continue
+        form = fastest[backend] = min(tried, key=lambda name: tried[name]["median"])
+        rows[backend] = {"status": "ok", "form": form, "refused_forms": refused, "product_ms": tried[form]}
+    trainings = {b: Training(args, forms[b][form], width, precision) for b, form in fastest.items()}
+    losses = {backend: [] for backend in trainings}
+    steps = {b: lambda batch, b=b: losses[b].append(trainings[b].step(*batch)) for b in trainings}
+    times, reasons = in_turns(args, batches, steps)
+    for backend in trainings:
+        if backend in reasons:
+            rows[backend].update(status="failed", reason=reasons[backend])
+            continue
+        rows[backend]["step_ms"] = quartiles(times[backend])
+        rows[backend]["losses"] = [round(float(loss), 6) for loss in losses[backend]]
+    return rows
 
 
 def parse():
-    parser = parser_of(__doc__, BACKENDS, ("fp32", "fp16"))
+    parser = parser_of(__doc__, BACKENDS, ("fp32", "tf32", "fp16"))
     parser.add_argument(
         "--batches", type=numbers, default=[1024, 16384], help="vertices whose loss a step takes"
     )
@@ -133,7 +153,8 @@ def parse():
         "--fanouts", type=numbers, default=[5, 10, 15], help="neighbours, from the first layer on"
     )
     parser.add_argument("--steps", type=int, default=20)
-    return parsed(parser, BACKENDS, ("batches", "steps", "fanouts", "widths"))
+    parser.add_argument("--turns", type=int, default=3, help="how often each backend makes all steps")
+    return parsed(parser, BACKENDS, ("batches", "steps", "turns", "fanouts", "widths"))
 
 
 def main():
@@ -150,11 +171,11 @@ def main():
             torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
             dtype = backends.dtype_of(precision)
             batches = Batches(args, matrix, width, dtype, batch)
-            for backend in args.backends:
+            for backend, measured in measure(args, batches, width, precision).items():
                 row = {"graph": about, "batch": batch, "width": width, "precision": precision}
                 row.update(backend=backend, nonzeros=batches.nonzeros)
                 row["sample_ms"] = quartiles(batches.sample_ms[WARM_UP_STEPS:])
-                row.update(measure(args, batches, backend, width, precision))
+                row.update(measured)
                 rows.append(row)
                 write(pathlib.Path(args.out), document)
                 line = f"{name} batch {batch} width {width} {precision} {backend}: "

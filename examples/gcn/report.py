@@ -25,6 +25,7 @@ SHOWN = {
     "torch": "torch.sparse",
     "pyg": "PyG",
     "auto": "auto",
+    "checked": "auto, A checked",
     "rsh": "rsh",
     "async_wcsr": "async_wcsr",
     "csr_merge": "csr_merge",
@@ -91,6 +92,18 @@ class Cases:
         ms = [r["prepare_ms"] + epochs * r["epoch_ms"]["median"] for r in (reference, row)]
         return ms[0] / ms[1]
 
+    def preparation(self, key, backend, epochs=EPOCHS_OF_PAPER):
+        """What preparation adds to so many epochs, as a share of them."""
+        row = self.ok(key, backend)
+        return row["prepare_ms"] / (epochs * row["epoch_ms"]["median"]) if row else None
+
+    def whole_run(self, key, backend):
+        """What a run that is told nothing takes beyond its epochs when all was prepared, as a share of them."""
+        row = self.ok(key, backend)
+        if not row or "run" not in row:
+            return None
+        return row["run"]["ms"]["median"] / row["run"]["prepared_ms"]["median"] - 1
+
     def share(self, key, backend):
         row = self.ok(key, backend)
         return row["product_ms"] / row["epoch_ms"]["median"] if row else None
@@ -106,6 +119,10 @@ def case_table(cases, precision):
     header = ["graph", "width"]
     header += [f"{SHOWN[name]} ms" for name in cases.backends]
     header += [f"{SHOWN[name]} x" for name in others] + ["launched x", "share before", "after"]
+    tells = any("first_prepare_ms" in row for case in cases.cases.values() for row in case.values())
+    if tells:
+        header += ["auto's preparation ms", "the first time ms", f"of {EPOCHS_OF_PAPER} epochs"]
+        header += ["in a run that is told nothing"]
     header += ["loss, difference", "noise"]
     lines = []
     for key in cases.cases:
@@ -118,6 +135,11 @@ def case_table(cases, precision):
         line += [text(cases.speedup(key, name), ".2f") for name in others]
         line.append(text(cases.speedup(key, "auto", "eager_epoch_ms"), ".2f"))
         line += [text(cases.share(key, name), ".0%") for name in (REFERENCE, "auto")]
+        if tells:
+            row = cases.ok(key, "auto")
+            line += [text(row and row[field], ".2f") for field in ("prepare_ms", "first_prepare_ms")]
+            line.append(text(cases.preparation(key, "auto"), ".1%"))
+            line.append(text(cases.whole_run(key, "auto"), ".1%"))
         line += [text(x, ".1e") for x in cases.differences(key, "auto") or (None, None)]
         lines.append(line)
     return header, lines

@@ -121,7 +121,10 @@ def main():
         settings = (task, args.width, args.precision, args.seed)
         widths = (args.width, gcn.CLASSES)
         if first:
-            whole = backends.Spmmbench(matrix, device, args.precision, args.kernel, widths)
+            whole = backends.Spmmbench(
+                backends.on_device(matrix, device, args.precision), args.precision, args.kernel
+            )
+            whole.matrix.settle(*widths)
             one_ms, one = train(gcn.Training(whole, *settings), args.epochs, device)
             repeated = train(gcn.Training(whole, *settings), args.epochs, device)[1]
             again = noise = apart(one, repeated)

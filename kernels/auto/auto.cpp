@@ -92,7 +92,7 @@ class AutoPrepared final : public Prepared {
     if (start && wanted_.may_be_few_calls())
       if (auto chosen = chooser_->choose_for_few_calls(*start, shape, stages))
         return std::make_unique<ChosenPlan>(*std::move(chosen), copied_bytes);
-    return std::make_unique<ChosenPlan>(chooser_->choose(shape, stages), copied_bytes);
+    return std::make_unique<ChosenPlan>(chooser_->choose(shape, start, stages), copied_bytes);
   }
 
  private:

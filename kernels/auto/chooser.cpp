@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "auto/device_features.hpp"
@@ -17,6 +18,9 @@ namespace {
 // What calls have to take for a glance at A, or a whole look, to take a small part of it
 // (docs/decisions/few-calls.md).
 constexpr double kGlancesFromUs = 800, kLooksFromUs = 5000;
+// Measuring the rates of the device takes about as long as loading cuBLAS: so long have calls to
+// take for that to be a small part of it, in microseconds.
+constexpr double kMeasuresRatesFromUs = 3e6;
 // Rows of so many nonzeros may share most of their columns with their neighbours, which a glance
 // tells, and a kernel of windows gains by.
 constexpr double kLongRow = 16, kGlancesAtLongRowsFromUs = 300;
@@ -145,9 +149,18 @@ BoundPlan Chooser::fastest(const std::vector<Candidate>& candidates, const Choic
   return trials_.fastest(candidates, best, shape, stages, pick);
 }
 
-Chosen Chooser::choose(const Shape& shape, StageTimer& stages) {
+// Those of the device, measured unless so many calls take too little for that; else what is known.
+DeviceRates Chooser::rates_worth_measuring(const std::optional<Start>& start) {
+  if (limits_.calls == 0 || !start) return rates_of(device_);
+  double least_us = std::numeric_limits<double>::infinity();
+  for (const Candidate& one : candidates_by_sizes(*start))
+    least_us = std::min(least_us, total_us(one.estimate, start->candidate.estimate, limits_.calls));
+  return least_us < kMeasuresRatesFromUs ? known_rates(device_.info()) : rates_of(device_);
+}
+
+Chosen Chooser::choose(const Shape& shape, const std::optional<Start>& start, StageTimer& stages) {
   Chosen out;
-  out.why = ranked(shape, rates_of(device_), stages);
+  out.why = ranked(shape, rates_worth_measuring(start), stages);
   const auto [best, candidates] = worth_running(*out.why, shape, stages);
   out.pick.kernel = best.spec.to_string();
   out.bound = fastest(candidates, best, shape, stages, out.pick);

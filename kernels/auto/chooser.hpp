@@ -43,8 +43,9 @@ class Chooser {
   // glance at it; none where a look at A would take a small part of the time of so many calls.
   std::optional<Chosen> choose_for_few_calls(const Start& start, const Shape& shape,
                                              StageTimer& stages);
-  // The best of them, measured where that is asked for.
-  Chosen choose(const Shape& shape, StageTimer& stages);
+  // The best of them, measured where that is asked for. `start`: what needs no preparation, if
+  // anything.
+  Chosen choose(const Shape& shape, const std::optional<Start>& start, StageTimer& stages);
 
   const SparseOperand& a() const { return a_; }
   Device& device() { return device_; }
@@ -54,6 +55,7 @@ class Chooser {
   std::pair<Choice, std::vector<Candidate>> worth_running(Why& why, const Shape& shape,
                                                           StageTimer& stages);
 
+  DeviceRates rates_worth_measuring(const std::optional<Start>& start);
   const MatrixFeatures& glance(StageTimer& stages);
   Choice first_supported(const std::vector<Candidate>& candidates, const Start& start,
                          const Shape& shape) const;

@@ -119,7 +119,7 @@ void StartingPlan::run_from_now_on(BoundPlan bound) {
 void StartingPlan::settle(StageTimer& stages) {
   if (settled_) return;
   chooser_.device().wait_idle();
-  Chosen chosen = chooser_.choose(shape_, stages);
+  Chosen chosen = chooser_.choose(shape_, start_, stages);
   run_from_now_on(std::move(chosen.bound));
   chosen.pick.first = pick_.first;
   pick_ = std::move(chosen.pick);

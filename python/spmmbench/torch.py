@@ -22,13 +22,15 @@ The gated half of a feed-forward with block-sparse weights, without gradients:
     y = BlockSwiglu(gate, up)(x)                    # silu(x gate^T) * (x up^T)
 """
 
+import collections.abc
 import weakref
 
 import numpy as np
 import torch
 import torch.distributed
 
-from . import _cuda, _dense, _sparse
+from . import _abi as abi
+from . import _choice, _cuda, _dense, _library, _sparse
 from ._abi import EIGHT_BITS, ELEMENT_BYTES, ELEMENT_OF, ELEMENT_TYPES
 from ._attention import AttentionBlocks, block_attention
 from ._plan import LINE_BYTES
@@ -133,6 +135,28 @@ class _PlainProduct:
         return out
 
 
+def _asked_for(a, kernel, options, device, library, calls):
+    """(A, calls): A on the GPU where the kernel takes it there, since all that is made of it is made there
+    sooner; {width: calls}, empty where the kernel does not choose by them."""
+    if calls is None and a.device != "cpu":
+        return a, {}
+    by_width = calls if isinstance(calls, collections.abc.Mapping) else {} if calls is None else {None: calls}
+    if any(type(count) is not int or count < 1 for count in by_width.values()):
+        raise InvalidArgument(f"calls is {calls!r}; a positive integer, or one for each width, is wanted")
+    loaded = library if isinstance(library, _library.Library) else _library.load(library)
+    chosen, _ = _choice.choose(loaded, kernel, options, device, a)
+    takes_there = chosen.device == "cuda" and loaded.own and chosen.struct.a_memory >> abi.CUDA & 1
+    if a.device == "cpu" and takes_there and torch.cuda.is_available():
+        a = a.on_gpu()
+    chooses = chosen.device == "cuda" and chosen.name == "auto"
+    return a, by_width if chooses else {}
+
+
+def _told(kernel, calls):
+    """The kernel with a number of calls, if there is one."""
+    return kernel if calls is None else kernel + ("&" if "?" in kernel else "?") + f"calls={calls}"
+
+
 _ways = {}  # in which A that nobody checks were prepared, by what they have in common
 
 
@@ -155,8 +179,10 @@ class _Matrix:
     """What is prepared of A, or of A^T where `turned`, and its plans. No module, since making one takes
     as long as half of what else Python does for a new A."""
 
-    def __init__(self, a, asked, turned, checked, prepared=None):
+    def __init__(self, a, asked, turned, checked, prepared=None, kernels=None):
         self.prepared = prepared or _prepared(a, asked, turned, checked)
+        self._kernels = kernels or {}  # of a width, where another number of calls was told of it
+        self._others = {}  # A as they prepared it
         self.shape = self.prepared.shape
         self.own_values = True  # those of A are in force
         self.module = None  # a weak reference to its SparseMatrix
@@ -170,9 +196,19 @@ class _Matrix:
 
     def plan(self, n):
         if n not in self._plans:
-            plan = self._plans[n] = self.prepared.plan(n)
+            plan = self._plans[n] = self._prepared_for(n).plan(n)
             self._plain[n] = _PlainProduct.of(plan, self._dtype)
         return self._plans[n]
+
+    def _prepared_for(self, n):
+        """A as the kernel has prepared it that multiplies X of n columns."""
+        kernel = self._kernels.get(n)
+        if kernel is None:
+            return self.prepared
+        if kernel not in self._others:
+            asked = (kernel, *self._asked[1:])
+            self._others[kernel] = _prepared(self._a, asked, self._turned, self._checked)
+        return self._others[kernel]
 
     def plain(self, n):
         """The _PlainProduct of the plan for X of K x n, or None; makes the plan."""
@@ -185,27 +221,27 @@ class _Matrix:
             known = known()
         if known is not None:
             return known
-        if self._turned or self._is_turned_by_the_library():
+        on_gpu = self._a.device != "cpu" and self.prepared._kernel.library.own
+        looked_at = self._checked and not self._turned and self.shape[0] == self.shape[1]
+        tensors = torch.is_tensor(self._a.values)
+        if on_gpu and looked_at and tensors and self._a.is_symmetric():
+            self._transpose = weakref.ref(self)
+            return self
+        if self._turned or (on_gpu and (tensors or not looked_at)):
             other = self._alike(self.prepared.turned(self._a))
         else:
             transpose = self._a.transposed()
             if transpose.same_as(self._a):
                 self._transpose = weakref.ref(self)
                 return self
-            other = _Matrix(transpose, self._asked, False, self._checked)
+            other = _Matrix(transpose, self._asked, False, self._checked, kernels=self._kernels)
         other._transpose = weakref.ref(self)
         self._transpose = other
         return other
 
     def _alike(self, prepared):
         """A^T, prepared."""
-        return _Matrix(self._a, self._asked, not self._turned, self._checked, prepared)
-
-    def _is_turned_by_the_library(self):
-        """On the GPU that A lies on. A square A is turned here, to see whether it equals A^T, unless
-        nothing is looked at."""
-        looked_at = self._checked and self.shape[0] == self.shape[1]
-        return self._a.device != "cpu" and not looked_at and self.prepared._kernel.library.own
+        return _Matrix(self._a, self._asked, not self._turned, self._checked, prepared, self._kernels)
 
     def transposed_pattern(self):
         if self._of_values is None:
@@ -268,6 +304,9 @@ class SparseMatrix(torch.nn.Module):
 
     a          as spmmbench.prepare takes it; prepared where the calling thread's current device is
     kernel, precision, options, library, checked   as for spmmbench.prepare
+    calls      about how many products of a width are to come, of A and of A^T each, or {width: so many},
+               the most of which hold for all others: "auto" on a GPU then prepares what pays within them,
+               all of it when a plan is made
 
     X is K x n, of the precision's type (fp32 for tf32), on A's device; the result is M x n of the
     same type. At precision "fp8_e4m3" or "fp8_e5m2" X may have any type and is rounded with a scale of its
@@ -286,12 +325,16 @@ class SparseMatrix(torch.nn.Module):
         library=None,
         transposed=False,
         checked=True,
+        calls=None,
     ):
         csr = _sparse.csr_of(a)
         if torch.is_tensor(a) and a.requires_grad:
             raise InvalidArgument("A requires a gradient: give its values to forward(X, values)")
-        asked = (kernel, precision, options, device, library)
-        self._wrap(_Matrix(csr, asked, transposed, checked))
+        csr, calls = _asked_for(csr, kernel, options, device, library, calls)
+        most = max(calls.values(), default=None)
+        others = {width: _told(kernel, count) for width, count in calls.items() if count != most}
+        asked = (_told(kernel, most), precision, options, device, library)
+        self._wrap(_Matrix(csr, asked, transposed, checked, kernels=others))
 
     def _wrap(self, matrix):
         super().__init__()
@@ -310,6 +353,13 @@ class SparseMatrix(torch.nn.Module):
     def plan(self, n):
         """The plan for X of K x n, made at the first call."""
         return self._matrix.plan(n)
+
+    def settle(self, *widths):
+        """Prepares at once what products of X with so many columns and their gradients would prepare
+        later: Plan.settle, of A and A^T. Before a CUDA graph is captured."""
+        for matrix in (self._matrix, self._matrix.transposed()):
+            for n in widths:
+                matrix.plan(n).settle()
 
     def transposed(self):
         """A^T as such a matrix, made at the first call."""
@@ -406,8 +456,7 @@ class DistributedMatrix(torch.nn.Module):
         """Prepares at once what products of X with n columns and their gradients would prepare later:
         Plan.settle."""
         for part in (self._near, self._far):
-            part.plan(n).settle()
-            part.transposed().plan(n).settle()
+            part.settle(n)
 
     def forward(self, x):
         rows = self.rows_of_x.stop - self.rows_of_x.start

@@ -11,6 +11,7 @@
 
 #include "devices.hpp"
 #include "gpu/csr_on_device.hpp"
+#include "select/device_rates.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
@@ -148,6 +149,24 @@ TEST_F(AutoOnDevice, FewCallsOfAnAOnTheDeviceAloneAreRightBySizesAndByAGlance) {
     EXPECT_TRUE(is_right([&] { launch(); })) << launched();
     plan_.reset();
   }
+}
+
+TEST_F(AutoOnDevice, RatesAreMeasuredForCallsThatTakeFarLongerAlone) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  open(device);
+  const DeviceRates known = known_rates(device.info());
+  const SparseOperand operand{&a_, {}, kBandPrecision, orders_.get()};
+  for (const auto& [calls, measures] :
+       {std::pair{"auto?calls=5000", false}, {"auto?calls=100000000&tune=1", true}}) {
+    SCOPED_TRACE(calls);
+    set_rates(device.info(), {});
+    const auto prepared = kernel_.prepare(operand, Spec::parse(calls).options, device, stages_);
+    plan_ = prepared->bind({.n = kBandN}, stages_);
+    EXPECT_EQ(known_rates(device.info()).gather_bytes_per_second > 0, measures);
+    EXPECT_TRUE(is_right([&] { launch(); })) << launched();
+    plan_.reset();
+  }
+  set_rates(device.info(), known);
 }
 
 }  // namespace

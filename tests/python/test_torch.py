@@ -8,6 +8,7 @@ np, _, torch = need("numpy", "scipy", "torch")
 import scipy.sparse as sp  # noqa: E402
 
 import spmmbench  # noqa: E402
+from spmmbench import _sparse  # noqa: E402
 from spmmbench.torch import SparseMatrix  # noqa: E402
 from torch_case import (  # noqa: E402
     DEVICES,
@@ -252,6 +253,42 @@ class OnEveryDevice(Close):
         self.assertIsNot(directed.transposed(), directed)
         self.assertIs(directed.transposed().transposed(), directed)
         self.assertIs(directed.plan(8), directed.plan(8))
+
+    def test_symmetry_is_found_in_tensors_as_in_arrays(self):
+        a = matrix(500, 500, 0.3)
+        symmetric = sp.csr_matrix(a + a.T)
+        last = symmetric.copy()
+        last.data[-2] += 1  # which lies off the diagonal
+        pattern = symmetric.copy()
+        pattern.data[:] = 1
+        row = int(np.flatnonzero(np.diff(pattern.indptr) < 500)[0])
+        free = np.setdiff1d(np.arange(500), [*pattern[row].indices, row])[0]
+        moved = pattern.tolil()
+        moved[row, free] = 1
+        empty = sp.csr_matrix((500, 500), dtype=np.float32)
+        for name, x, expected in (
+            ("random", a, False), ("symmetric", symmetric, True), ("one value", last, False),
+            ("ones", pattern, True), ("one entry more", moved.tocsr(), False), ("empty", empty, True),
+            ("not square", matrix(), False),
+        ):  # fmt: skip
+            for index in (torch.int32, torch.int64):
+                arrays = [torch.as_tensor(part) for part in (x.indptr, x.indices, x.data)]
+                arrays = (*(part.to(index) for part in arrays[:2]), arrays[2], x.shape)
+                with self.subTest(f"{name}, {index}"):
+                    self.assertGreater(symmetric.nnz, _sparse._FIRST_LOOK)
+                    self.assertEqual(_sparse.csr_of(arrays).is_symmetric(), expected)
+
+    def test_a_number_of_calls_is_for_kernels_that_choose_by_it(self):
+        a, x = matrix(), torch.randn(200, 8)
+        for kernel in ("auto", "cpu_csr"):
+            for calls in (100, {8: 100, 16: 2}, {}):
+                told = SparseMatrix(a, kernel, device="cpu", calls=calls)
+                self.assertClose(told @ x, torch.as_tensor(a.toarray()) @ x)
+                self.assertEqual(told.prepared.kernel, "cpu_csr")
+                told.settle(8, 16)  # nothing is left to prepare
+        for calls in (0, -1, 2.0, "5", True, {8: 0}, {8: None}):
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, "calls is .*a positive integer"):
+                SparseMatrix(a, device="cpu", calls=calls)
 
     def test_a_copy_of_a_model_shares_the_matrix(self):
         a = SparseMatrix(matrix(), device="cpu")

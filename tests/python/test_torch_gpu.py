@@ -19,7 +19,7 @@ class OnTheGpu(Close):
         a = matrix(2000, 1500, 0.01)
         x = torch.randn(1500, 64, device="cuda")
         exact = torch.as_tensor(a.toarray(), device="cuda").double() @ x.double()
-        in_8_bits = rounded_to_8_bits(a, x)
+        in_8_bits = {name: rounded_to_8_bits(a, x, name) for name in ("fp8_e4m3", "fp8_e5m2")}
         for kernel in spmmbench.list_kernels():
             for precision in kernel["precisions"]:
                 if kernel["device"] != "cuda" or "row" not in kernel["layouts"]:
@@ -32,8 +32,8 @@ class OnTheGpu(Close):
                             plan = spmmbench.plan(a, 64, kernel["name"], precision, c_type=c_type)
                         except spmmbench.Unsupported:
                             continue
-                        eight = precision == "fp8_e4m3"
-                        self.assertClose(plan @ x.to(dtype), in_8_bits if eight else exact, 0.05)
+                        expected = in_8_bits.get(precision, exact)
+                        self.assertClose(plan @ x.to(dtype), expected, 0.05)
 
     def test_work_is_on_the_callers_stream(self):
         a = matrix(3000, 3000, 0.01)
@@ -61,6 +61,41 @@ class OnTheGpu(Close):
         x.copy_(torch.randn_like(x))
         graph.replay()
         self.assertClose(y, sparse @ x)
+
+    def test_a_number_of_calls_settles_the_plans_of_every_width(self):
+        a = matrix(1000, 1000, 0.02)
+        for adjacency in (sp.csr_matrix(a + a.T), a):
+            for given in (adjacency, tensor(adjacency, "cuda", dtype=torch.float16)):
+                told = {64: 1000, 16: 10}
+                sparse = SparseMatrix(given, precision="fp16", device="cuda", calls=told)
+                for n in (64, 16, 8):
+                    of_n = sparse.plan(n).prepared.kernel
+                    self.assertEqual(of_n, f"auto?calls={told.get(n, 1000)}")
+                self.assertEqual(sparse.transposed() is sparse, adjacency is not a)
+                sparse.settle(64, 16)
+                dense = torch.as_tensor(adjacency.toarray()).half().double()
+                for n in (64, 16):
+                    x = torch.randn(1000, n, device="cuda", dtype=torch.float16, requires_grad=True)
+                    graph = torch.cuda.CUDAGraph()
+                    with torch.cuda.graph(graph):
+                        y = sparse @ x
+                        (gradient,) = torch.autograd.grad(y, x, y.detach())
+                    graph.replay()
+                    self.assertClose(y, dense @ x.detach().cpu().double(), 0.02)
+                    self.assertClose(gradient, dense.T @ y.detach().cpu().double(), 0.05)
+
+    def test_a_of_scipy_is_prepared_on_the_gpu(self):
+        a = matrix(1000, 1000, 0.02)
+        a.data.flags.writeable = False
+        for adjacency in (sp.csr_matrix(a + a.T), a):
+            sparse = SparseMatrix(adjacency, device="cuda")
+            self.assertEqual(sparse.transposed() is sparse, adjacency is not a)
+            x = torch.randn(1000, 64, device="cuda", requires_grad=True)
+            y = sparse @ x
+            y.backward(y.detach())
+            dense = torch.as_tensor(adjacency.toarray()).double()
+            self.assertClose(y, dense @ x.detach().cpu().double())
+            self.assertClose(x.grad, dense.T @ y.detach().cpu().double(), 1e-4)
 
     def test_matrices_that_nobody_checks_need_no_wait_on_any_stream(self):
         sleeps = 2_000_000  # cycles, some 1 ms, so that the host is ahead
