@@ -8,9 +8,9 @@ import json
 import re
 import subprocess
 
-from cli_case import PROGRAM, SMALL, SOURCE, CliCase, case_of, journal_line, main, read, write
+from cli_case import PROGRAM, RECORDED, SMALL, SOURCE, CliCase, case_of, journal_line, main, read, recorded_part, write
 
-RECORDED = SOURCE / "results/h200/irregular-fp16-n128.json"
+NOTRE_DAME = recorded_part("web-NotreDame")
 
 
 class ShowTest(CliCase):
@@ -43,7 +43,7 @@ class ShowTest(CliCase):
                 self.assertIn(part, header)
 
     def test_the_legend_explains_every_column_and_the_docs_have_it(self):
-        header = self.show(RECORDED, "-m", "web-NotreDame", "--calls", "10").splitlines()[3]
+        header = self.show(NOTRE_DAME, "-m", "web-NotreDame", "--calls", "10").splitlines()[3]
         table = self.show("--legend", "--format", "markdown")
         explained = re.findall(r"^\| `(.*?)` \| \w", table, re.MULTILINE)
         for name in sorted(explained, key=len, reverse=True):
@@ -73,15 +73,15 @@ class ShowTest(CliCase):
                               (("-m", "[rsh]"), "--matrix [rsh]: no matrix of these runs matches"),
                               (("-k", "rsch"), "--kernel rsch: no kernel of these runs matches (did you mean 'rsh'?)"),
                               (("-k", "rsh?alpha=7"), "--kernel rsh?alpha=7: no kernel of these runs matches")):  # fmt: skip
-            self.assert_one_line(self.spmmbench("show", RECORDED, *args), 1, message)
-        self.assertIn("cases of this run is asked for", self.show(RECORDED, "-m", "no_such*"))
+            self.assert_one_line(self.spmmbench("show", NOTRE_DAME, *args), 1, message)
+        self.assertIn("cases of this run is asked for", self.show(NOTRE_DAME, "-m", "no_such*"))
 
     def test_a_status_that_no_case_has_is_named(self):
         self.assertRegex(self.show(self.recorded(), "--status", "wrong"),
                          r"\nnone of the \d+ cases of this run is wrong\n")
 
     def test_a_revision_with_changes_that_were_not_committed_says_so(self):
-        recorded = read(RECORDED)
+        recorded = read(NOTRE_DAME)
         recorded["context"]["git_revision"] = "0123456789abcdef-dirty"
         write(self.folder / "dirty.json", recorded)
         self.assertIn("revision 0123456789ab-dirty\n", self.show(self.folder / "dirty.json"))
@@ -93,7 +93,7 @@ class ShowTest(CliCase):
             self.assertEqual(show.stderr.read(), b"")
 
     def test_options_of_a_pattern_are_those_the_row_must_have(self):
-        rows = read(RECORDED)
+        rows = read(NOTRE_DAME)
         row = next(r for r in rows["rows"] if r["status"] == "ok")
         rows["rows"] = [{**row, "kernel": "rsh?alpha=0.5&tau=4"}, {**row, "kernel": "rsh"}]
         path = self.folder / "options.json"
@@ -115,7 +115,7 @@ class ShowTest(CliCase):
         self.assertGreater(float(rows[0]["hot_median_us"]), 0)
 
     def test_markdown_is_a_table_with_the_winner_in_bold(self):
-        text = self.show(RECORDED, "-m", "web-NotreDame", "--format", "markdown")
+        text = self.show(NOTRE_DAME, "-m", "web-NotreDame", "--format", "markdown")
         lines = text.splitlines()
         self.assertTrue(lines[0].startswith("## "))
         bars = [line for line in lines if line.startswith("|")]
@@ -125,40 +125,40 @@ class ShowTest(CliCase):
         self.assertIn("- skipped: ", text)
 
     def test_columns_and_order_are_as_asked(self):
-        lines = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--columns",
+        lines = self.show(NOTRE_DAME, "-m", "web-NotreDame", "--precision", "fp16", "--columns",
                           "kernel,cold,speedup_cublas", "--sort", "cold").splitlines()
         self.assertEqual(lines[3].split(), ["kernel", "cold", "us", "speedup_cublas"])
         times = [float(line.removeprefix("*").split()[-2]) for line in lines[4:] if line and
                  not line.startswith(("  skipped", "  answer", "  x best", "  pays at"))]
         self.assertEqual(times, sorted(times))
         self.assertGreater(len(times), 5)
-        reverse = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--columns",
+        reverse = self.show(NOTRE_DAME, "-m", "web-NotreDame", "--precision", "fp16", "--columns",
                             "kernel,cold,speedup_cublas", "--sort", "cold:desc").splitlines()
         self.assertEqual([line[:30] for line in lines[4 : 4 + len(times)]],
                          [line[:30] for line in reversed(reverse[4 : 4 + len(times)])])
 
     def test_calls_count_preparation_in_the_star_and_the_order(self):
         one = ("-m", "web-NotreDame", "--precision", "fp16")
-        self.assertIn("\n* rsh ", self.show(RECORDED, *one))
-        counted = self.show(RECORDED, *one, "--calls", "100")
+        self.assertIn("\n* rsh ", self.show(NOTRE_DAME, *one))
+        counted = self.show(NOTRE_DAME, *one, "--calls", "100")
         self.assertIn("preparation counted for 100 calls", counted)
-        rows = [r for r in self.rows(RECORDED, *one, "--calls", "100") if r["status"] == "ok"]
+        rows = [r for r in self.rows(NOTRE_DAME, *one, "--calls", "100") if r["status"] == "ok"]
         least = min(rows, key=lambda r: r["in_all_us"])["kernel"]
         self.assertNotEqual(least, "rsh")
         self.assertIn(f"\n* {least} ", counted)
         row = next(r for r in rows if r["kernel"] == "rsh")
         once = sum(ms for stage, ms in row["stages_ms"].items() if stage != "load")
         self.assertAlmostEqual(row["in_all_us"], 10 * once + row["hot"]["median_us"], places=6)
-        self.assert_one_line(self.spmmbench("show", RECORDED, "--calls", "-1"), 1, "--calls")
+        self.assert_one_line(self.spmmbench("show", NOTRE_DAME, "--calls", "-1"), 1, "--calls")
 
     def test_the_answer_and_what_auto_picked_stand_below_the_rows(self):
-        text = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--why")
+        text = self.show(NOTRE_DAME, "-m", "web-NotreDame", "--precision", "fp16", "--why")
         answer = r"\n  answer \(fastest, preparation included\): 1 call: csr_merge, \d+ us in all .* calls: (\S+), [\d.]+ us a call, 0.82 of the bound"
         self.assertRegex(text, answer)
         fastest = re.search(answer, text)[1]
-        auto = next(r for r in self.rows(RECORDED, "-m", "web-NotreDame") if r["kernel"] == "auto")
+        auto = next(r for r in self.rows(NOTRE_DAME, "-m", "web-NotreDame") if r["kernel"] == "auto")
         self.assertIn(f"\n  auto in fp16 begins with csr_merge and, settled, picked {auto['pick']['kernel']}: ", text)
-        document = json.loads(self.show(RECORDED, "-m", "web-NotreDame", "--format", "json"))
+        document = json.loads(self.show(NOTRE_DAME, "-m", "web-NotreDame", "--format", "json"))
         (answer,) = document["answers"]
         kernels = [step["kernel"] for step in answer["steps"]]
         self.assertEqual((kernels[0], kernels[-1]), ("csr_merge", fastest))
@@ -166,14 +166,14 @@ class ShowTest(CliCase):
     def test_a_filter_of_kernels_leaves_the_star_and_the_answer_to_all_rows_of_the_problem(self):
         one = ("-m", "web-NotreDame", "--precision", "fp16")
         some = (*one, "-k", "auto,csr_row_split")
-        whole, part = self.show(RECORDED, *one), self.show(RECORDED, *some)
+        whole, part = self.show(NOTRE_DAME, *one), self.show(NOTRE_DAME, *some)
         self.assertIn("\n* rsh ", whole)
         self.assertIn("\n  auto ", part)
         for hidden in ("\n* ", "\n  rsh ", "skipped"):
             self.assertNotIn(hidden, part)
         answers = [re.search("  answer .*", text)[0] for text in (whole, part)]
         self.assertEqual(*answers)
-        text = self.show(RECORDED, *some, "--format", "json")
+        text = self.show(NOTRE_DAME, *some, "--format", "json")
         document = json.loads(text)
         self.assertEqual({row["kernel"] for row in document["rows"]}, {"auto", "csr_row_split"})
         kernels = {step["kernel"] for answer in document["answers"] for step in answer["steps"]}
@@ -182,18 +182,18 @@ class ShowTest(CliCase):
         copy = self.folder / "some.json"
         copy.write_text(text)
         self.assertEqual(self.show(copy, "--format", "json"), text)
-        nothing = json.loads(self.show(RECORDED, *one, "-k", "no_such*", "--format", "json"))
+        nothing = json.loads(self.show(NOTRE_DAME, *one, "-k", "no_such*", "--format", "json"))
         self.assertEqual((nothing["rows"], nothing["answers"]), ([], []))
 
     def test_csv_of_several_runs_says_which_run_a_row_is_of(self):
         one = ("-m", "web-NotreDame", "-k", "auto", "--format", "csv")
-        header, row = self.show(RECORDED, *one).splitlines()
-        both = self.show(RECORDED, RECORDED, *one).splitlines()
+        header, row = self.show(NOTRE_DAME, *one).splitlines()
+        both = self.show(NOTRE_DAME, NOTRE_DAME, *one).splitlines()
         self.assertEqual(both, [f"run,{header}", f"1,{row}", f"2,{row}"])
 
     def test_an_unknown_column_is_refused_with_a_suggestion(self):
         for flag in ("--columns", "--sort"):
-            self.assert_one_line(self.spmmbench("show", RECORDED, flag, "hto"), 1, "did you mean 'hot'?")
+            self.assert_one_line(self.spmmbench("show", NOTRE_DAME, flag, "hto"), 1, "did you mean 'hot'?")
 
     def test_a_journal_is_shown_with_its_last_row_of_each_case_and_a_cut_line_passed_over(self):
         document = read(self.recorded())

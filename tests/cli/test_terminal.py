@@ -9,9 +9,9 @@ import struct
 import subprocess
 import termios
 
-from cli_case import ENVIRONMENT, PROGRAM, QUICK, SMALL, SOURCE, CliCase, main, read, write
+from cli_case import ENVIRONMENT, PROGRAM, QUICK, RECORDED, SMALL, CliCase, main, read, recorded_part, write
 
-RECORDED = SOURCE / "results/h200/irregular-fp16-n128.json"
+NOTRE_DAME = recorded_part("web-NotreDame")
 ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -44,7 +44,7 @@ def lines_of(output):
 class TableTest(CliCase):
     def wide_run(self):
         """A run with a long name, a long reason and large numbers."""
-        document = read(RECORDED)
+        document = read(NOTRE_DAME)
         rows = [row for row in document["rows"] if row["matrix"]["name"] == "web-NotreDame" and
                 row["status"] == "ok"][:16]
         name = "a_matrix_with_a_name_far_longer_than_a_terminal_is_wide_" * 2
@@ -69,7 +69,7 @@ class TableTest(CliCase):
 
     def test_more_columns_where_there_is_room(self):
         def header(columns):
-            output, _ = on_terminal("show", RECORDED, "-m", "web-NotreDame", columns=columns)
+            output, _ = on_terminal("show", NOTRE_DAME, "-m", "web-NotreDame", columns=columns)
             return next(line for line in lines_of(output) if line.startswith("  kernel"))
 
         self.assertIn("hot us", header(40))
@@ -94,18 +94,18 @@ class TableTest(CliCase):
         self.assertIn(("a reason of many words " * 10).strip(), words)
 
     def test_the_winner_is_in_colour_on_a_terminal_only(self):
-        output, _ = on_terminal("show", RECORDED, "-m", "web-NotreDame")
+        output, _ = on_terminal("show", NOTRE_DAME, "-m", "web-NotreDame")
         self.assertRegex(output, r"\x1b\[1;32m\* rsh ")
-        self.assertNotIn("\x1b", self.spmmbench("show", RECORDED).stdout)
+        self.assertNotIn("\x1b", self.spmmbench("show", NOTRE_DAME).stdout)
         for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
-            output, _ = on_terminal("show", RECORDED, "-m", "web-NotreDame", **environment)
+            output, _ = on_terminal("show", NOTRE_DAME, "-m", "web-NotreDame", **environment)
             self.assertNotIn("\x1b", output)
-        output, _ = on_terminal("show", RECORDED, "--color", "always", NO_COLOR="1")
+        output, _ = on_terminal("show", NOTRE_DAME, "--color", "always", NO_COLOR="1")
         self.assertIn("\x1b[1;32m", output)
-        output, _ = on_terminal("show", RECORDED, "--color", "never")
+        output, _ = on_terminal("show", NOTRE_DAME, "--color", "never")
         self.assertNotIn("\x1b", output)
-        self.assertIn("\x1b[1;32m", self.spmmbench("show", RECORDED, "--color", "always").stdout)
-        self.assert_one_line(self.spmmbench("show", RECORDED, "--color", "blue"), 1, "auto, always or never")
+        self.assertIn("\x1b[1;32m", self.spmmbench("show", NOTRE_DAME, "--color", "always").stdout)
+        self.assert_one_line(self.spmmbench("show", NOTRE_DAME, "--color", "blue"), 1, "auto, always or never")
 
 
 class ProgressTest(CliCase):
