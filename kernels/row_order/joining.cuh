@@ -1,7 +1,5 @@
 #pragma once
-// Who becomes whose partner, and what the next level has: steps 3 and 4 of match_order.cu.
-
-#include <cooperative_groups.h>
+// Who becomes whose partner, and the numbers of the next level: step 5 of match_order.cu.
 
 #include <cstdint>
 #include <cub/block/block_scan.cuh>
@@ -9,14 +7,10 @@
 #include "ptx/griddepcontrol.cuh"
 #include "reorder/match.hpp"
 #include "row_order/level.cuh"
+#include "row_order/partners.cuh"
+#include "row_order/suits.cuh"
 
 namespace spmmbench::match {
-
-// The partner after a round: two that named each other in it have one.
-inline __device__ std::int32_t mate_after(const State* round, const State& own, std::int32_t i) {
-  if (own.mate != kNone || own.named == kNone) return own.mate;
-  return round[own.named].named == i ? own.named : kNone;
-}
 
 // Numbering of the clusters of the next level, in the order of the first of each two.
 struct Numbering {
@@ -33,41 +27,20 @@ struct Numbering {
   std::int32_t* order;     // new_rows once more; null: not yet
 };
 
-// All rounds of a pass, in one launch; the first, in which each names its best partner, was held by
-// those that found it. `states[0]` has it, and afterwards the partners. `counters`
-// (Partners::count) are set to 0 for what follows.
-struct Rounds {
-  State* states[2];
-  const std::int32_t* partners;
-  std::int32_t* counters;
-  std::int32_t clusters;
-  bool is_last_pass;  // then the next level is numbered
-  // Uniting::columns_sum of the first two levels, and where the host reads them; null: not told.
-  const std::int32_t* columns_of_low;
-  std::int32_t* told;
-  Numbering numbering;
-
-  __device__ void begin(std::int32_t thread) const {
-    if (thread < kCounters) counters[thread] = 0;
-    if (told != nullptr && thread < 2) told[thread] = columns_of_low[thread];
-  }
-};
-
 // Whether a cluster has no partner, and in the upper half whether it is the first of two.
-inline __device__ std::uint64_t count_of(const State* states, std::int32_t i) {
-  const std::int32_t mate = __ldcg(&states[i].mate);
+inline __device__ std::uint64_t count_of(std::int32_t mate, std::int32_t i) {
   return mate == kNone ? 1 : mate > i ? std::uint64_t{1} << 32 : 0;
 }
 
 struct Joining {
-  const State* states;
+  const std::int32_t* mates;
   const std::uint64_t* before;  // sums of count_of before each cluster, and of all
   const std::int32_t* unmatched;
   std::uint64_t all;  // the last of `before`
 
   // Those without a partner are joined two by two.
   __device__ std::int32_t partner(std::int32_t i) const {
-    const std::int32_t mate = __ldcg(&states[i].mate);
+    const std::int32_t mate = __ldcg(mates + i);
     if (mate != kNone) return mate;
     const std::uint32_t rank = left_before(i), other = rank ^ 1U;
     return other < static_cast<std::uint32_t>(all) ? __ldcg(unmatched + other) : kNone;
@@ -88,10 +61,109 @@ struct Joining {
   }
 };
 
-// `group`: all threads of the grid.
-template <int kCtaThreads, class Group>
-inline __device__ void number_clusters(const Group& group, const State* states,
-                                       std::int32_t clusters, const Numbering& out) {
+// All CTAs of a grid wait for each other. They all are on the device at the same time: they are no
+// more than fit, and nothing that follows begins before they have.
+class GridBarrier {
+ public:
+  // `arrived`: 0 before.
+  explicit __device__ GridBarrier(unsigned* arrived) : arrived_(arrived) {}
+  __device__ void sync() {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      expected_ += gridDim.x;
+      __threadfence();
+      atomicAdd(arrived_, 1U);
+      while (*static_cast<volatile unsigned*>(arrived_) < expected_) {
+      }
+      __threadfence();
+    }
+    __syncthreads();
+  }
+
+ private:
+  unsigned* arrived_;
+  unsigned expected_ = 0;
+};
+
+// A level whose clusters have asked.
+struct Asked {
+  Suits suits, further;  // of all, and of those that found no partner
+  std::int32_t clusters;
+  std::int32_t* mates;
+  unsigned* arrived;  // see GridBarrier
+  // Uniting::columns_sum of the second and third level, and where the host reads them; null: not
+  // told.
+  const std::int32_t* columns_of_low;
+  std::int32_t* told;
+  Numbering numbering;
+
+  __device__ bool is_free(std::int32_t i) const { return __ldcg(mates + i) == kNone; }
+};
+
+// Clusters that a CTA numbers: those from `begin` on.
+struct CtaPart {
+  std::int32_t begin, end;
+
+  static __device__ CtaPart of_cta(std::int32_t clusters) {
+    const auto ctas = static_cast<std::int32_t>(gridDim.x),
+               cta = static_cast<std::int32_t>(blockIdx.x);
+    const std::int32_t part = (clusters + ctas - 1) / ctas, begin = min(cta * part, clusters);
+    return {begin, min(begin + part, clusters)};
+  }
+};
+
+// What a warp has met: lane i the i-th, and by how many ways.
+struct Met {
+  std::int32_t cluster = kNone, ways = 0;
+
+  // One of each lane, or kNone, in the order of lanes.
+  __device__ void add(std::int32_t given) {
+    const int lane = threadIdx.x % 32;
+    for (unsigned left = __ballot_sync(kWarp, given != kNone); left != 0; left &= left - 1) {
+      const std::int32_t one = __shfl_sync(kWarp, given, __ffs(left) - 1);
+      const unsigned there = __ballot_sync(kWarp, cluster == one);
+      const int place = there != 0 ? __ffs(there) - 1 : count_++;
+      if (lane != place) continue;
+      cluster = one;
+      ++ways;
+    }
+  }
+
+ private:
+  int count_ = 0;  // at least kMet: the others are left out
+};
+
+// A warp: `own`, which has no partner, asks others without one.
+inline __device__ void ask_further(const Asked& level, std::int32_t own) {
+  static_assert(kMet == 32 && kNear <= 32);
+  constexpr int kAtOnce = 32 / kNear, kTurns = kNear / kAtOnce;
+  const int lane = threadIdx.x % 32;
+  const std::uint64_t* const ranks = level.suits.ranks;
+  const std::uint64_t rank = lane < kNear ? ranks[std::int64_t{own} * kNear + lane] : 0;
+  const std::int32_t near = rank == 0 ? kNone : ranked_partner(own, rank);
+  std::int32_t others[kTurns + 1] = {near};
+#pragma unroll
+  for (int i = 0; i < kTurns; ++i) {
+    const std::int32_t one = __shfl_sync(kWarp, near, i * kAtOnce + lane / kNear);
+    const std::uint64_t next = one == kNone ? 0 : ranks[std::int64_t{one} * kNear + lane % kNear];
+    others[i + 1] = next == 0 ? kNone : ranked_partner(one, next);
+  }
+#pragma unroll
+  for (int i = 0; i <= kTurns; ++i)
+    if (others[i] != kNone && (others[i] == own || !level.is_free(others[i]))) others[i] = kNone;
+  Met met;
+#pragma unroll
+  for (int i = 0; i <= kTurns; ++i) met.add(others[i]);
+  const Best best = Best::of(met.ways == 0 ? 0 : rank_ways(own, met.cluster, met.ways));
+  const int asked = min(kFurther, __popc(__ballot_sync(kWarp, near != kNone)));
+  level.further.ask(own, lane < asked ? best.own : 0);
+}
+
+// All CTAs of a grid.
+template <int kCtaThreads>
+inline __device__ void number_clusters(GridBarrier& grid, const Asked& level) {
+  const std::int32_t clusters = level.clusters;
+  const Numbering& out = level.numbering;
   using Scan = cub::BlockScan<std::uint64_t, kCtaThreads>;
   __shared__ typename Scan::TempStorage scan;
   const auto sums = [&](std::uint64_t own, std::uint64_t& before, std::uint64_t& all) {
@@ -102,13 +174,13 @@ inline __device__ void number_clusters(const Group& group, const State* states,
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
   const auto ctas = static_cast<std::int32_t>(gridDim.x),
              cta = static_cast<std::int32_t>(blockIdx.x);
-  const std::int32_t part = (clusters + ctas - 1) / ctas;
-  const std::int32_t begin = min(cta * part, clusters), end = min(begin + part, clusters);
+  const auto [begin, end] = CtaPart::of_cta(clusters);
   std::uint64_t own = 0, before = 0, all = 0;
-  for (std::int32_t i = begin + thread; i < end; i += kCtaThreads) own += count_of(states, i);
+  for (std::int32_t i = begin + thread; i < end; i += kCtaThreads)
+    own += count_of(level.mates[i], i);
   sums(own, before, all);
   if (thread == 0) out.totals[cta] = all;
-  group.sync();
+  grid.sync();
   std::uint64_t own_before = 0, of_ctas_before = 0;
   own = 0;
   for (std::int32_t i = thread; i < ctas; i += kCtaThreads) {
@@ -121,7 +193,7 @@ inline __device__ void number_clusters(const Group& group, const State* states,
   sums(own, before, of_all);
   for (std::int32_t first = begin; first < end; first += kCtaThreads) {
     const std::int32_t i = first + thread;
-    own = i < end ? count_of(states, i) : 0;
+    own = i < end ? count_of(level.mates[i], i) : 0;
     sums(own, before, all);
     before += of_ctas_before;
     of_ctas_before += all;
@@ -129,8 +201,8 @@ inline __device__ void number_clusters(const Group& group, const State* states,
     out.before[i] = before;
     if (own == 1) out.unmatched[static_cast<std::uint32_t>(before)] = i;
   }
-  group.sync();
-  const Joining joining{states, out.before, out.unmatched, of_all};
+  grid.sync();
+  const Joining joining{level.mates, out.before, out.unmatched, of_all};
   for (auto i = static_cast<std::int32_t>(thread_index()); i < clusters; i += ctas * kCtaThreads) {
     const std::int32_t other = joining.partner(i);
     const bool is_first = other > i;
@@ -150,120 +222,35 @@ inline __device__ void number_clusters(const Group& group, const State* states,
   }
 }
 
-__global__ void __launch_bounds__(kThreads) hold_rounds(const __grid_constant__ Rounds all) {
-  static_assert(kRounds % 2 == 0, "the last round leaves its result in states[1]");
-  const auto grid = cooperative_groups::this_grid();
-  const auto first = static_cast<std::int32_t>(thread_index());
-  const auto stride = static_cast<std::int32_t>(gridDim.x * blockDim.x);
-  all.begin(first);
-  for (int round = 0; round + 1 < kRounds; ++round) {
-    const State* const before = all.states[round % 2];
-    State* const after = all.states[1 - round % 2];
-    for (std::int32_t i = first; i < all.clusters; i += stride) {
-      // All are read at once: one after another they would be most of a round.
-      const State own = before[i];
-      std::int32_t free[kPartners];
-#pragma unroll
-      for (int at = 0; at < kPartners; ++at)
-        free[at] = all.partners[std::int64_t{i} * kPartners + at];
-      const std::int32_t mate = mate_after(before, own, i);
-      std::int32_t named = kNone;
-      if (mate == kNone) {
-        State states[kPartners];
-#pragma unroll
-        for (int at = 0; at < kPartners; ++at)
-          if (free[at] != kNone) states[at] = before[free[at]];
-#pragma unroll
-        for (int at = kPartners - 1; at >= 0; --at)
-          if (free[at] != kNone && mate_after(before, states[at], free[at]) == kNone)
-            named = free[at];
-      }
-      after[i] = {mate, named};
-    }
-    grid.sync();
-  }
-  // Settles the last round, in the other array, since others still read this one.
-  for (std::int32_t i = first; i < all.clusters; i += stride)
-    all.states[0][i] = {mate_after(all.states[1], all.states[1][i], i), kNone};
-  if (!all.is_last_pass) return;
-  grid.sync();
-  number_clusters<kThreads>(grid, all.states[0], all.clusters, all.numbering);
-}
-
-// As hold_rounds, by one cluster of CTAs, which wait for each other in less time than a grid does.
-// Of more clusters than kMostInCluster they do not keep enough reads in flight
-// (docs/decisions/row-orders.md). Each CTA knows of all clusters whether they have a partner.
-constexpr int kRoundThreads = 512, kRoundCtas = 8, kRoundItems = 1;
-constexpr std::int32_t kMostInCluster = kRoundThreads * kRoundCtas * kRoundItems;
-__global__ void __launch_bounds__(kRoundThreads)
-    hold_rounds_in_cluster(const __grid_constant__ Rounds all) {
-#if __CUDA_ARCH__ >= 900
-  __shared__ unsigned has_none[kMostInCluster / 32];  // a bit for each cluster
-  constexpr std::int32_t kStride = kRoundThreads * kRoundCtas;
-  const auto group = cooperative_groups::this_cluster();
+constexpr int kJoinThreads = 512;   // of a CTA
+constexpr int kJoinClusters = 128;  // of a CTA at least: who is left without a partner takes a warp
+__global__ void __launch_bounds__(kJoinThreads, 2)
+    join_clusters(const __grid_constant__ Asked level) {
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
+  GridBarrier grid(level.arrived);
   const auto first = static_cast<std::int32_t>(thread_index());
-  const int lane = threadIdx.x % 32;
-  all.begin(first);
-  State* const states = all.states[0];
-  std::int32_t mate[kRoundItems], named[kRoundItems];
-#pragma unroll
-  for (int item = 0; item < kRoundItems; ++item) {
-    const std::int32_t i = first + item * kStride;
-    const State own = i < all.clusters ? states[i] : State{};
-    mate[item] = own.mate;
-    named[item] = own.mate == kNone ? own.named : kNone;
+  const auto thread = static_cast<std::int32_t>(threadIdx.x);
+  if (level.told != nullptr && first < 2) level.told[first] = level.columns_of_low[first];
+  const auto [begin, end] = CtaPart::of_cta(level.clusters);
+  for (std::int32_t i = begin + thread; i < end; i += kJoinThreads)
+    level.mates[i] = level.suits.partner(i);
+  grid.sync();
+  // Neighbours, which often are left alike, are of different warps.
+  const int lane = thread % 32;
+  const std::int32_t warp = first / 32,
+                     warps = static_cast<std::int32_t>(gridDim.x) * kJoinThreads / 32;
+  for (std::int64_t of_warp = warp; of_warp < level.clusters; of_warp += std::int64_t{32} * warps) {
+    const std::int64_t item = of_warp + std::int64_t{lane} * warps;
+    const bool is_left = item < level.clusters && level.is_free(static_cast<std::int32_t>(item));
+    for (unsigned left = __ballot_sync(kWarp, is_left); left != 0; left &= left - 1)
+      ask_further(level,
+                  static_cast<std::int32_t>(of_warp + std::int64_t{__ffs(left) - 1} * warps));
   }
-  group.sync();  // all CTAs have begun, so that their memory is there
-  for (int round = 0;; ++round) {
-    // Two that named each other are partners.
-    std::int32_t named_back[kRoundItems];
-#pragma unroll
-    for (int item = 0; item < kRoundItems; ++item)
-      named_back[item] = named[item] == kNone ? kNone : __ldcg(&states[named[item]].named);
-#pragma unroll
-    for (int item = 0; item < kRoundItems; ++item) {
-      const std::int32_t i = first + item * kStride;
-      if (named[item] != kNone && named_back[item] == i) mate[item] = named[item];
-    }
-    if (round + 1 == kRounds) break;
-#pragma unroll
-    for (int item = 0; item < kRoundItems; ++item) {
-      const std::int32_t i = first + item * kStride, warp_begin = i - lane;
-      const unsigned word = __ballot_sync(kWarp, i < all.clusters && mate[item] == kNone);
-      if (warp_begin < all.clusters && lane < kRoundCtas)
-        *group.map_shared_rank(has_none + warp_begin / 32, lane) = word;
-    }
-    group.sync();
-    // Each names the first of its best that has none.
-#pragma unroll
-    for (int item = 0; item < kRoundItems; ++item) {
-      const std::int32_t i = first + item * kStride;
-      named[item] = kNone;
-      if (i >= all.clusters || mate[item] != kNone) continue;
-      const auto* const best = reinterpret_cast<const int4*>(all.partners) + std::int64_t{i} * 2;
-      const int4 low = best[0], high = best[1];
-      const std::int32_t ranked[kPartners] = {low.x,  low.y,  low.z,  low.w,
-                                              high.x, high.y, high.z, high.w};
-#pragma unroll
-      for (int at = kPartners - 1; at >= 0; --at)
-        if (ranked[at] != kNone && (has_none[ranked[at] / 32] >> (ranked[at] % 32) & 1U) != 0)
-          named[item] = ranked[at];
-      __stcg(&states[i].named, named[item]);
-    }
-    group.sync();
-  }
-  group.sync();  // none reads a name any longer
-#pragma unroll
-  for (int item = 0; item < kRoundItems; ++item) {
-    const std::int32_t i = first + item * kStride;
-    if (i < all.clusters) states[i] = {mate[item], kNone};
-  }
-  if (!all.is_last_pass) return;
-  group.sync();
-  number_clusters<kRoundThreads>(group, states, all.clusters, all.numbering);
-#endif
+  grid.sync();
+  for (std::int32_t i = begin + thread; i < end; i += kJoinThreads)
+    if (level.is_free(i)) level.mates[i] = level.further.partner(i);
+  number_clusters<kJoinThreads>(grid, level);
 }
 
 }  // namespace spmmbench::match

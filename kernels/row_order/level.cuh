@@ -13,7 +13,7 @@ namespace spmmbench::match {
 constexpr int kThreads = 256;
 constexpr unsigned kWarp = 0xFFFFFFFFU;
 constexpr std::int32_t kNone = -1;
-constexpr int kCounters = 4;  // three of Partners, and Uniting::columns_end: 0 at each level
+constexpr int kCounters = 3;  // of Partners: 0 where a search begins
 
 inline __device__ std::int64_t thread_index() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -40,23 +40,15 @@ struct alignas(8) Span {
   std::int32_t begin, length;
 };
 
-// A level as the kernels read it.
+// The first level as the kernels read it: its clusters are rows.
 struct Level {
   const Span* columns_of;       // [clusters], in columns
-  const std::int32_t* columns;  // of each cluster, ascending
+  const std::int32_t* columns;  // of each row, ascending
   const Span* list_of;          // [columns of A], in lists
-  // Of each column the clusters that have it, ascending; after the first pass those without a
-  // partner.
-  const std::int32_t* lists;
+  const std::int32_t* lists;    // of each column the rows that have it, ascending where long
   std::int32_t clusters;
-  int pass;
 
   __device__ std::int32_t length(std::int32_t i) const { return columns_of[i].length; }
-};
-
-// Of a cluster: its partner, and whom it names while it has none.
-struct alignas(8) State {
-  std::int32_t mate = kNone, named = kNone;
 };
 
 // Raises `most` to the largest value of a warp. All its lanes call it.
@@ -100,12 +92,10 @@ struct FirstLevel {
   const std::int32_t* before;  // see count_columns
   const unsigned* sums;        // of Size, before each
   Span* columns_of;
-  State* states;
-  std::int32_t* rows;    // of each cluster
-  std::int32_t* order;   // empty rows go to its end
-  std::int32_t* number;  // see Numbering: that of each cluster as a second one
-  Span* list_of;         // none of a column that more than kMostOfColumn rows have
-  std::int32_t* lists;   // not ascending
+  std::int32_t* rows;   // of each cluster
+  std::int32_t* order;  // empty rows go to its end
+  Span* list_of;        // none of a column that more than kMostOfColumn rows have
+  std::int32_t* lists;  // not ascending
   Most* most;
   unsigned* arrivals;  // 0, before and after
   Most* told;          // for the host
@@ -128,13 +118,11 @@ inline __device__ void place_row(const FirstLevel& all, std::int64_t row) {
   if (!is_row) return;
   const std::int32_t own = all.cluster(row), filled = all.cluster(all.a.rows);
   if (row == 0) all.most->filled = filled;
-  all.number[row] = 2 * static_cast<std::int32_t>(row) + 1;
   if (length == 0) {
     all.order[filled + (row - own)] = static_cast<std::int32_t>(row);
     return;
   }
   all.columns_of[own] = {static_cast<std::int32_t>(begin), length};
-  all.states[own] = {};
   all.rows[own] = static_cast<std::int32_t>(row);
 }
 

@@ -1,23 +1,22 @@
 // The row order `match` on the device. src/reorder/match.hpp has the rules, so that both give the
 // same order: nothing depends on which thread is first.
 //
-// A level has clusters, and an entry for each column of each cluster:
+// A level has clusters. The first, whose clusters are rows, has the columns of each, ascending, and
+// the rows of each column: the lists. Others have the columns of a cluster as a set of bits.
 //
-//   columns of each cluster, ascending
-//   clusters of each column, ascending: the lists
-//
-// 1. The lists of the first level: each entry goes to its column's list, which is then sorted.
-// 2. Each cluster without a partner counts how many columns it shares with which others, in a table
-//    in shared memory, and keeps the most similar ones: a warp for most clusters, CTAs for those
-//    that read many places of lists.
-// 3. Rounds: each cluster names the first of these that has no partner; two that name each other
-//    are partners. The first round is held while they are found. One cluster of CTAs holds them
-//    where it is faster than all.
-// 4. Partners are joined and numbered.
-// 5. The next level has the columns of both partners, and in each list their number. No step waits
-//    for the host: how many clusters each level has is known from the first. What the host asks,
-//    the sizes of the first level and whether to go on after clusters of eight, it reads while the
-//    device works.
+// 1. The lists: each entry goes to its column's list. Those that are not read to their end are
+//    sorted.
+// 2. Each row counts how many columns it shares with which others, in a table in shared memory, and
+//    ranks the most similar ones: a warp for most rows, CTAs for those that read many places of
+//    lists.
+// 3. On other levels each cluster ranks the clusters of those that its two parts ranked, by their
+//    columns.
+// 4. As soon as a cluster has ranked others, it asks them to be its partner.
+// 5. Those that find none ask others without one that they meet further away. Then partners are
+//    joined and numbered. One launch has all of it, whose CTAs wait for each other.
+// 6. The next level has the columns of both. No step waits for the host: how many clusters each
+//    level has is known from the first. What the host asks, the sizes of the first level and
+//    whether to go on after clusters of eight, it reads while the device works.
 
 #include <cuda_runtime.h>
 
@@ -33,10 +32,11 @@
 #include "reorder/match.hpp"
 #include "row_order/joining.cuh"
 #include "row_order/level.cuh"
+#include "row_order/lists.cuh"
 #include "row_order/match_order.hpp"
+#include "row_order/near.cuh"
 #include "row_order/partners.cuh"
 #include "row_order/sample.cuh"
-#include "row_order/uniting.cuh"
 
 namespace spmmbench {
 namespace {
@@ -66,6 +66,7 @@ class Mark {
 struct Told {
   Most most;
   std::int32_t columns_of_low[2];
+  std::int32_t stops;  // see SampleVerdict
 };
 
 class Matching {
@@ -77,7 +78,7 @@ class Matching {
         overlap_(kernels_wait()),
         told_(device) {
     rows_ = a.rows;
-    round_ctas_ = kRoundCtasPerSm * device.info().sm_count;
+    join_ctas_ = kJoinCtasPerSm * device.info().sm_count;
     sum_sizes(nullptr, temporary_bytes_);
     // Two passes: how much, then where.
     lay_out(nullptr);
@@ -92,18 +93,27 @@ class Matching {
     std::int32_t clusters = begin(out);
     std::int32_t rows_of_one = 1;
     std::int64_t end = clusters;  // of the places that no cluster left over has taken
-    if (by_need && clusters > 1 && match::asks_sample(clusters, a_.nnz) && !gains(clusters))
-      return {};
+    if (clusters > 1) {
+      const bool asks = by_need && match::asks_sample(clusters, a_.nnz);
+      if (asks) ask_sample(clusters);
+      find_rows(clusters, partners_);
+      if (asks && stops()) {
+        device_.synchronize();
+        return {};
+      }
+    }
     bool is_there = false;  // the order, but for rows that are left over
+    Suits suits = partners_.suits;
     for (int level = 0; level < match::kLevels && clusters > 1; ++level) {
       if (clusters % 2 == 1) end -= rows_of_one;
       const bool asks = level + 1 == match::kLowLevels && by_need;
       is_there = asks || level + 1 == match::kLevels;
-      match_clusters(clusters, rows_of_one, out + end, is_there ? out : nullptr, asks);
+      if (level > 0) find_near(level, clusters, suits);
+      join(level, suits, clusters, rows_of_one, out + end, is_there ? out : nullptr, asks);
+      suits = this->suits(level + 1, suits.best - best_ + clusters);
       rows_of_one *= 2;
       clusters /= 2;
       if (asks && !grows_on()) break;
-      if (level + 1 < match::kLevels && clusters > 1) unite_next(clusters, level);
     }
     if (!is_there) copy_rows(clusters, rows_of_one, out);
     device_.synchronize();
@@ -121,24 +131,42 @@ class Matching {
     bytes_ = 0;
     const std::int64_t entries = a_.nnz, clusters = rows_ + 1;
     // Zero at first.
-    place(partners_.count, kCounters + 2, memory);
+    place(partners_.count, kCounters + 3, memory);
     place(most_, 1, memory);
+    place(arrived_, match::kLevels, memory);
     place(counts_, a_.cols, memory);
+    for (unsigned long long** array : {&best_, &best_of_further_})
+      place(*array, 2 * clusters, memory);  // of all levels
     zero_bytes_ = bytes_;
-    for (Span** array : {&list_of_[0], &list_of_[1]}) place(*array, a_.cols, memory);
+    place(list_of_, a_.cols, memory);
     place(sums_, rows_ + 1 + a_.cols, memory);
     place(temporary_, static_cast<std::int64_t>(temporary_bytes_), memory);
-    place(totals_, round_ctas_, memory);
+    place(totals_, join_ctas_, memory);
     place(counted_, clusters, memory);
-    for (std::int32_t** array : {&columns_[0], &columns_[1], &lists_[0], &lists_[1]})
-      place(*array, entries, memory);
-    for (Span** array : {&columns_of_[0], &columns_of_[1]}) place(*array, clusters, memory);
-    for (State** array : {&states_[0], &states_[1]}) place(*array, clusters, memory);
+    for (std::int32_t** array : {&before_, &lists_}) place(*array, entries, memory);
+    place(columns_of_, clusters, memory);
     for (std::int32_t** array : {&cluster_rows_, &new_rows_, &number_, &joined_, &unmatched_,
-                                 &partners_.longer[0], &partners_.longer[1]})
+                                 &taken_by_, &mates_, &partners_.longer[0], &partners_.longer[1]})
       place(*array, clusters, memory);
-    place(partners_.of, clusters * match::kPartners, memory);
-    partners_.states = states_[0];
+    place(ranks_[0], clusters * match::kNear, memory);
+    place(ranks_[1], clusters / 2 * match::kNear, memory);
+    for (int level = 1; level <= 2; ++level) {
+      place(sketches_[level % 2], (clusters >> level) * kSketchLanes, memory);
+      place(lengths_[level % 2], clusters >> level, memory);
+    }
+    partners_.suits = suits(0, 0);
+  }
+
+  // `before`: clusters of all levels before.
+  Suits suits(int level, std::int64_t before) const {
+    return {ranks_[level % 2], match::kNear, best_ + before, taken_by_};
+  }
+  // Those of clusters that found no partner: their ranks lie where the level before had its own,
+  // and the next will.
+  Suits further_suits(int level, const Suits& suits) const {
+    static_assert(2 * match::kFurther <= match::kNear);
+    return {ranks_[1 - level % 2], match::kFurther, best_of_further_ + (suits.best - best_),
+            taken_by_};
   }
 
   // A kernel that begins with griddepcontrol_wait.
@@ -180,149 +208,109 @@ class Matching {
     auto* const told = told_.as<Told>();
     columns_of_low_ = partners_.count + kCounters;
     SPMMBENCH_CUDA(cudaMemsetAsync(partners_.count, 0, zero_bytes_, stream_));
-    launch_after(count_columns, a_.nnz, a_, counts_, columns_[0]);
+    launch_after(count_columns, a_.nnz, a_, counts_, before_);
     std::size_t bytes = temporary_bytes_;
     sum_sizes(temporary_, bytes);
     constexpr std::int64_t kThreadsOfEntries = 32;
     const std::int64_t of_entries = (a_.nnz + kEntries - 1) / kEntries * kThreadsOfEntries;
-    launch_after(
-        place_level, std::max({rows_, a_.cols, of_entries}),
-        FirstLevel{a_, counts_, columns_[0], sums_, columns_of_[0], states_[0], cluster_rows_,
-                   order, number_, list_of_[1], lists_[1], most_, told_.arrivals(), &told->most});
+    launch_after(place_level, std::max({rows_, a_.cols, of_entries}),
+                 FirstLevel{a_, counts_, before_, sums_, columns_of_, cluster_rows_, order,
+                            list_of_, lists_, most_, told_.arrivals(), &told->most});
     told_mark_.set(stream_);
-    // Each list becomes ascending.
-    Level level{columns_of_[0], a_.col_idx, list_of_[1], lists_[1], 0, 0};
-    unite_all({level, number_, nullptr, a_.cols, 0, static_cast<std::int32_t>(rows_), nullptr,
-               nullptr, list_of_[0], lists_[0], nullptr, nullptr, nullptr},
-              a_.nnz);
+    launch(sort_lists, (a_.cols + kListsOfCta - 1) / kListsOfCta * kThreads,
+           Lists{list_of_, lists_, a_.cols, static_cast<std::int32_t>(rows_)});
     told_mark_.wait();
     const Most most = told_.read<Told>(sizeof(Most)).most;
-    level_ = {columns_of_[0], a_.col_idx, list_of_[0], lists_[0], most.filled, 0};
+    level_ = {columns_of_, a_.col_idx, list_of_, lists_, most.filled};
     most_columns_ = most.columns;
     most_of_list_ = std::min(most.list, match::kMostPlaces);
     return most.filled;
   }
 
-  // The best partners of clusters without one. `states` as in is_free.
+  // The rows nearest to each.
   template <class Word>
-  void find_with(const Level& level, std::int32_t clusters, const State* states,
-                 const Partners& out) {
+  void find_with(std::int32_t clusters, const Partners& out) {
     constexpr std::int64_t kWarps = kWarpThreads / 32;
     launch_dependent(find_partners<Word>,
                      dim3(static_cast<unsigned>((clusters + kWarps - 1) / kWarps)),
-                     dim3(kWarpThreads), 0, device_.stream(), overlap_, level, states, out);
-    // None of the level reads more places.
+                     dim3(kWarpThreads), 0, device_.stream(), overlap_, level_, out);
+    // None reads more places.
     const std::int64_t places =
         std::min<std::int64_t>(most_columns_ * most_of_list_, match::kMostPlacesOfAll);
-    if (places <= most_warp_places(level.clusters)) return;
-    const auto by_cta = [&](auto kernel, int threads, std::int64_t of_sm) {
-      const std::int64_t ctas = std::min<std::int64_t>(clusters, of_sm * device_.info().sm_count);
-      launch_dependent(kernel, dim3(static_cast<unsigned>(ctas)), dim3(threads), kCtaBytes<Word>,
-                       device_.stream(), overlap_, level, out);
-    };
-    // As many of an SM as their tables leave room for.
-    if constexpr (sizeof(Word) > sizeof(Narrow))
-      by_cta(find_partners_by_cta<kFewThreads, Word>, kFewThreads, 3);
-    else if (clusters > kFewForCtas)
-      by_cta(find_partners_by_cta<kFewThreads, Word>, kFewThreads, 10);
-    else by_cta(find_partners_by_cta<kManyThreads, Word>, kManyThreads, 6);
+    if (places <= most_warp_places(level_.clusters)) return;
+    const std::int64_t ctas =
+        std::min<std::int64_t>(clusters, kPartnerCtasPerSm<Word> * device_.info().sm_count);
+    launch_dependent(find_partners_by_cta<Word>, dim3(static_cast<unsigned>(ctas)),
+                     dim3(kCtaThreads), kCtaBytes<Word>, device_.stream(), overlap_, level_, out);
   }
-  void find_all(const Level& level, std::int32_t clusters, const State* states,
-                const Partners& out) {
-    if (level.clusters <= kMostOfNarrow) find_with<Narrow>(level, clusters, states, out);
-    else find_with<Wide>(level, clusters, states, out);
+  void find_rows(std::int32_t clusters, const Partners& out) {
+    if (level_.clusters <= kMostOfNarrow) find_with<Narrow>(clusters, out);
+    else find_with<Wide>(clusters, out);
   }
 
-  // Whether an order can gain, by a sample of rows. Waits for the device.
-  bool gains(std::int32_t rows) {
+  // Asks a sample of rows whether an order can gain: where not, partners_ are not looked for.
+  void ask_sample(std::int32_t rows) {
     static_assert(sizeof(Sample) == 4 * sizeof(unsigned long long));
-    Sample sample;
+    std::int32_t* const stops = partners_.count + kCounters + 2;
     Partners out = partners_;
     out.step = match::sample_step(rows);
     out.sample = reinterpret_cast<unsigned long long*>(totals_);  // of rounds to come
-    SPMMBENCH_CUDA(cudaMemsetAsync(totals_, 0, sizeof sample, stream_));
+    SPMMBENCH_CUDA(cudaMemsetAsync(totals_, 0, sizeof(Sample), stream_));
     const std::int32_t sampled = (rows + out.step - 1) / out.step;
-    find_all(level_, sampled, nullptr, out);
-    launch(gather_samples, std::int64_t{sampled} * kThreads, level_, out);
-    device_.download(&sample, totals_, sizeof sample);
+    find_rows(sampled, out);
+    launch(gather_samples, std::int64_t{sampled} * kThreads, level_, out,
+           SampleVerdict{told_.arrivals(), stops, &told_.as<Told>()->stops});
+    told_mark_.set(stream_);
     SPMMBENCH_CUDA(
         cudaMemsetAsync(partners_.count, 0, (kCounters + 2) * sizeof(std::int32_t), stream_));
-    return sample.gains(rows);
+    partners_.stops = stops;
+  }
+  // What the sample says. The device goes on meanwhile.
+  bool stops() {
+    told_mark_.wait();
+    return told_.read<Told>(sizeof(Told::stops)).stops != 0;
   }
 
-  // The level with the lists of clusters that have no partner.
-  Level free_lists(int pass) {
-    const int other = level_.lists == lists_[0] ? 1 : 0;  // which the next level will take
-    launch(
-        keep_free_lists, (a_.cols + kListsOfWarp - 1) / kListsOfWarp * 32,
-        Keeping{level_.list_of, level_.lists, states_[0], a_.cols, list_of_[other], lists_[other]});
-    Level level = level_;
-    level.pass = pass;
-    level.list_of = list_of_[other];
-    level.lists = lists_[other];
-    return level;
+  // The clusters of a level after the first, and how each ranks others.
+  void find_near(int level, std::int32_t clusters, const Suits& suits) {
+    const int own = level % 2, before = 1 - own;
+    const dim3 ctas(static_cast<unsigned>((clusters + kNearWarps - 1) / kNearWarps)),
+        threads(kNearWarps * 32);
+    launch_dependent(
+        level == 1 ? unite_clusters<true> : unite_clusters<false>, ctas, threads, 0,
+        device_.stream(), overlap_,
+        Uniting{clusters, joined_, level_, sketches_[before], lengths_[before], sketches_[own],
+                lengths_[own], level < match::kLowLevels ? columns_of_low_ + level - 1 : nullptr});
+    launch_dependent(
+        find_near_clusters, ctas, threads, 0, device_.stream(), overlap_,
+        Nearing{clusters, ranks_[before], number_, joined_, sketches_[own], lengths_[own], suits});
   }
 
-  // Finds partners and joins them. `left`: where the rows of a cluster go that is left
-  // over, `order`: where all others go, or null.
-  // `asks`: the columns of the first levels are told to the host.
-  void match_clusters(std::int32_t clusters, std::int32_t rows_of_one, std::int32_t* left,
-                      std::int32_t* order, bool asks) {
-    const Numbering numbering{totals_, counted_, unmatched_, cluster_rows_, rows_of_one,
-                              number_, joined_,  new_rows_,  left,          order};
-    for (int pass = 0; pass < match::kPasses; ++pass) {
-      if (pass == 0) find_all(level_, clusters, nullptr, partners_);
-      else find_all(free_lists(pass), clusters, states_[0], partners_);
-      const bool tells = asks && pass == 0;
-      const Rounds rounds{{states_[0], states_[1]},
-                          partners_.of,
-                          partners_.count,
-                          clusters,
-                          pass + 1 == match::kPasses,
-                          columns_of_low_,
-                          tells ? told_.as<Told>()->columns_of_low : nullptr,
-                          numbering};
-      hold(rounds);
-      if (tells) told_mark_.set(stream_);
+  // Joins partners. `left`: where the rows of a cluster go that is left over, `order`: where all
+  // others go, or null. `asks`: the columns of the first levels are told to the host.
+  void join(int level, const Suits& suits, std::int32_t clusters, std::int32_t rows_of_one,
+            std::int32_t* left, std::int32_t* order, bool asks) {
+    const Asked all{suits,
+                    further_suits(level, suits),
+                    clusters,
+                    mates_,
+                    arrived_ + level,
+                    columns_of_low_,
+                    asks ? told_.as<Told>()->columns_of_low : nullptr,
+                    {totals_, counted_, unmatched_, cluster_rows_, rows_of_one, number_, joined_,
+                     new_rows_, left, order}};
+    cudaLaunchAttribute attribute = overlap_attribute();
+    if (!overlap_) {
+      attribute.id = cudaLaunchAttributeCooperative;
+      attribute.val.cooperative = 1;
     }
+    const std::int64_t ctas =
+        std::min<std::int64_t>((clusters + kJoinClusters - 1) / kJoinClusters, join_ctas_);
+    launch_with({&attribute, 1}, join_clusters, dim3(static_cast<unsigned>(ctas)),
+                dim3(kJoinThreads), 0, device_.stream(), all);
+    if (asks) told_mark_.set(stream_);
     std::swap(cluster_rows_, new_rows_);
   }
-
-  void hold(Rounds rounds) {
-    if (overlap_ && rounds.clusters <= kMostInCluster) {
-      launch_dependent_clusters(hold_rounds_in_cluster, kRoundCtas, dim3(kRoundCtas),
-                                dim3(kRoundThreads), 0, device_.stream(), rounds);
-      return;
-    }
-    void* arguments[] = {&rounds};
-    SPMMBENCH_CUDA(cudaLaunchCooperativeKernel(
-        reinterpret_cast<const void*>(hold_rounds),
-        dim3(std::min(ctas_for(rounds.clusters), static_cast<unsigned>(round_ctas_))),
-        dim3(kThreads), arguments, 0, stream_));
-  }
-
-  // `numbers`: that are united, at most.
-  void unite_all(const Uniting& next, std::int64_t numbers) {
-    const std::int64_t items = next.clusters + a_.cols;
-    if (numbers <= kShort * items) launch(unite<kShortOfWarp>, items * 32 / kShortOfWarp, next);
-    else launch(unite<1>, items * 32, next);
-  }
-
-  // The level after `level`, of so many clusters.
-  void unite_next(std::int32_t clusters, int level) {
-    const int other = level % 2;  // where the level before is not
-    std::int32_t* const columns_sum = level < 2 ? columns_of_low_ + level : nullptr;
-    Span *const columns_of = columns_of_[1 - other], *const list_of = list_of_[1 - other];
-    std::int32_t *const columns = columns_[1 - other], *const lists = lists_[1 - other];
-    unite_all({level_, number_, joined_, a_.cols, clusters, clusters, columns_of, columns, list_of,
-               lists, states_[0], partners_.count + kCounters - 1, columns_sum},
-              2 * a_.nnz);
-    level_ = {columns_of, columns, list_of, lists, clusters, 0};
-    most_columns_ *= 2;
-  }
-
-  static constexpr int kFewThreads = 128, kManyThreads = 256;  // of a CTA that finds partners
-  static constexpr std::int32_t kFewForCtas = 8192;  // clusters: more threads for each then
 
   DeviceCsr a_;
   Device& device_;
@@ -334,21 +322,26 @@ class Matching {
   Buffer memory_;
   std::size_t bytes_ = 0, temporary_bytes_ = 0, zero_bytes_ = 0;
   char* temporary_ = nullptr;
-  static constexpr std::int64_t kRoundCtasPerSm = 2;  // fewer than fit: they wait for each other
-  std::int64_t round_ctas_ = 0;
+  static constexpr std::int64_t kJoinCtasPerSm = 2;  // no more than fit: they wait for each other
+  std::int64_t join_ctas_ = 0;
   std::uint64_t *totals_ = nullptr, *counted_ = nullptr;
-  // Of two levels: columns of clusters, lists of columns, and where each begins.
-  Span *columns_of_[2] = {}, *list_of_[2] = {};
-  std::int32_t *columns_[2] = {}, *lists_[2] = {};
+  Span *columns_of_ = nullptr, *list_of_ = nullptr;  // of rows, and of columns
+  std::int32_t *before_ = nullptr, *lists_ = nullptr;
+  // Of two levels.
+  uint4* sketches_[2] = {};
+  std::int32_t* lengths_[2] = {};
   std::int32_t *cluster_rows_ = nullptr, *new_rows_ = nullptr, *number_ = nullptr;
   std::int32_t *joined_ = nullptr, *unmatched_ = nullptr;
+  std::uint64_t* ranks_[2] = {};  // of two levels
+  unsigned long long *best_ = nullptr, *best_of_further_ = nullptr;
+  std::int32_t *taken_by_ = nullptr, *mates_ = nullptr;
   std::int32_t* counts_ = nullptr;  // of columns
   unsigned* sums_ = nullptr;        // of Size
-  State* states_[2] = {};
   Partners partners_{};
   std::int32_t* columns_of_low_ = nullptr;  // of all pairs, and of all clusters of four
   Most* most_ = nullptr;
-  // At most so many columns of a cluster of the level, and places of a list that are read.
+  unsigned* arrived_ = nullptr;  // at the barriers of each level
+  // At most so many columns of a row, and places of a list that are read.
   std::int64_t most_columns_ = 0, most_of_list_ = 0;
   Level level_{};
 };
@@ -361,8 +354,9 @@ bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
 
 std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
   constexpr std::int64_t kWord = sizeof(std::int32_t);
-  constexpr std::int64_t kWordsOfEntry = 4, kWordsOfRow = 18 + match::kPartners,
-                         kWordsOfColumn = 6;  // see lay_out
+  constexpr std::int64_t kWordsOfEntry = 2;
+  constexpr std::int64_t kWordsOfRow = 24 + 3 * match::kNear + match::kSketchWords * 3 / 4,
+                         kWordsOfColumn = 4;  // see lay_out
   return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + kWordsOfColumn * cols);
 }
 

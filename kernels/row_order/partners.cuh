@@ -1,5 +1,5 @@
 #pragma once
-// The most similar clusters of each cluster: step 2 of match_order.cu.
+// The most similar rows of each row: step 2 of match_order.cu.
 
 #include <bit>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include "ptx/griddepcontrol.cuh"
 #include "reorder/match.hpp"
 #include "row_order/level.cuh"
+#include "row_order/suits.cuh"
 #include "row_order/table.cuh"
 
 namespace spmmbench::match {
@@ -58,7 +59,7 @@ inline __device__ std::uint64_t best_of_warp(std::uint64_t own) {
 
 // The best ranks that a warp has seen, best first: lane i has the i-th, or 0.
 struct Best {
-  std::uint64_t own = 0;  // of lanes below kPartners
+  std::uint64_t own = 0;  // of lanes below kNear
 
   // Of one rank of each lane, or 0.
   static __device__ Best of(std::uint64_t given) {
@@ -73,7 +74,7 @@ struct Best {
         if ((other > given) == takes_larger) given = other;
       }
     }
-    return {lane < kPartners ? given : 0};
+    return {lane < kNear ? given : 0};
   }
 
   // So many ranks of each lane, or 0. No rank is given twice.
@@ -93,7 +94,7 @@ struct Best {
     }
     // One after another, the best first, as long as they are better than the last.
     for (;;) {
-      const std::uint64_t last = __shfl_sync(kWarp, own, kPartners - 1);
+      const std::uint64_t last = __shfl_sync(kWarp, own, kNear - 1);
       if (!__any_sync(kWarp, mine[0] > last)) return;
       const std::uint64_t best = best_of_warp(mine[0]);
       insert(best);
@@ -108,84 +109,19 @@ struct Best {
   __device__ void insert(std::uint64_t rank) {
     const int lane = threadIdx.x % 32;
     const std::uint64_t before = __shfl_up_sync(kWarp, own, 1);
-    if (lane < kPartners && own < rank) own = lane == 0 || before > rank ? rank : before;
+    if (lane < kNear && own < rank) own = lane == 0 || before > rank ? rank : before;
   }
 };
 
 struct Partners {
-  std::int32_t* of;         // [clusters][kPartners], kNone after the last
+  Suits suits;
   std::int32_t* longer[2];  // clusters that are left to a kernel with larger tables
   std::int32_t* count;      // how many of each, and how many of them CTAs have begun
-  State* states;            // each names its best partner in its own
   // Of every step-th cluster alone, where a sample is asked for.
   std::int32_t step = 1;
   unsigned long long* sample = nullptr;  // the members of Sample, else null
+  const std::int32_t* stops = nullptr;   // whether nothing is looked for; null: it is
 };
-
-// Whether a cluster has no partner. `states`: null where none has one yet.
-inline __device__ bool is_free(const State* states, std::int32_t cluster) {
-  return states == nullptr || states[cluster].mate == kNone;
-}
-
-// The lists of clusters that have no partner.
-struct Keeping {
-  const Span* list_of;
-  const std::int32_t* lists;
-  const State* states;
-  std::int64_t cols;  // of A
-  Span* kept_of;
-  std::int32_t* kept;  // where they were
-};
-
-// So many lanes of each warp go through a list; all its lanes call it. Returns how many stay.
-template <int kLanes>
-inline __device__ std::int32_t keep_free(const Keeping& all, Span list) {
-  constexpr int kAtOnce = 8;
-  const int lane = threadIdx.x % kLanes, first_lane = threadIdx.x % 32 / kLanes * kLanes;
-  const std::int32_t most = __reduce_max_sync(kWarp, list.length);
-  std::int32_t count = 0;
-  for (std::int32_t first = 0; first < most; first += kAtOnce * kLanes) {
-    std::int32_t clusters[kAtOnce];
-    bool stay[kAtOnce];
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const std::int32_t at = first + i * kLanes + lane;
-      clusters[i] = at < list.length ? all.lists[list.begin + at] : kNone;
-    }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i)
-      stay[i] = clusters[i] != kNone && is_free(all.states, clusters[i]);
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const unsigned lanes = __ballot_sync(kWarp, stay[i]) >> first_lane & (kWarp >> (32 - kLanes));
-      if (stay[i]) all.kept[list.begin + count + __popc(lanes & ((1U << lane) - 1U))] = clusters[i];
-      count += __popc(lanes);
-    }
-  }
-  return count;
-}
-
-constexpr int kListsOfWarp = 4;
-__global__ void __launch_bounds__(kThreads) keep_free_lists(const __grid_constant__ Keeping all) {
-  constexpr int kLanes = 32 / kListsOfWarp;
-  constexpr std::int32_t kShortList = 64;
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
-  const int lane = threadIdx.x % 32;
-  const std::int64_t first = thread_index() / 32 * kListsOfWarp, own = first + lane / kLanes;
-  const Span list = own < all.cols ? all.list_of[own] : Span{0, 0};
-  if (__all_sync(kWarp, list.length <= kShortList)) {
-    const std::int32_t count = keep_free<kLanes>(all, list);
-    if (lane % kLanes == 0 && own < all.cols) all.kept_of[own] = {list.begin, count};
-    return;
-  }
-  for (int i = 0; i < kListsOfWarp && first + i < all.cols; ++i) {
-    const Span of_warp = {__shfl_sync(kWarp, list.begin, i * kLanes),
-                          __shfl_sync(kWarp, list.length, i * kLanes)};
-    const std::int32_t count = keep_free<32>(all, of_warp);
-    if (lane == 0) all.kept_of[first + i] = {of_warp.begin, count};
-  }
-}
 
 // One cluster and what its threads look at.
 struct Search {
@@ -198,7 +134,7 @@ struct Search {
       : all(level),
         own(cluster),
         columns(level.length(cluster)),
-        most(places_in(level.pass)),
+        most(places_for(columns)),
         used(used_columns(columns, most)) {}
 
   static constexpr int kAhead = 4;  // places of a lane that are read at a time
@@ -316,11 +252,12 @@ struct Search {
 
   __device__ void keep(const Partners& out, const Best& best) const {
     const int lane = threadIdx.x % 32;
-    const std::int32_t partner = best.own == 0 ? kNone : ranked_partner(own, best.own);
-    if (lane < kPartners) out.of[std::int64_t{own} * kPartners + lane] = partner;
+    if (out.sample == nullptr) {
+      out.suits.ask(own, lane < near_of(columns) ? best.own : 0);
+      return;
+    }
+    if (lane < kNear) out.suits.ranks[std::int64_t{own} * kNear + lane] = best.own;
     if (lane != 0) return;
-    out.states[own].named = partner;
-    if (out.sample == nullptr) return;
     atomicAdd(out.sample, shared_with(best.own, columns));
     atomicAdd(out.sample + 1, static_cast<unsigned long long>(columns));
   }
@@ -334,7 +271,7 @@ SPMMBENCH_HOST_DEVICE constexpr std::int32_t most_warp_places(std::int32_t clust
   return clusters <= kFewClusters ? kFewWarpPlaces : kMostWarpPlaces;
 }
 // CTAs take those that read more than this first, so that none begins with one of them at the end.
-constexpr std::int32_t kManyPlaces = 1024;
+constexpr std::int32_t kManyPlaces = 512;
 
 constexpr int kWarpThreads = 128, kWarpBits = 9;
 static_assert(kMostWarpPlaces <= 1 << kWarpBits, "the table of a warp has all that it meets");
@@ -342,27 +279,26 @@ static_assert(kMostWarpPlaces <= 1 << kWarpBits, "the table of a warp has all th
 // A warp for each cluster.
 template <class Word>
 __global__ void __launch_bounds__(kWarpThreads)
-    find_partners(const __grid_constant__ Level all, const State* states,
-                  const __grid_constant__ Partners out) {
+    find_partners(const __grid_constant__ Level all, const __grid_constant__ Partners out) {
   __shared__ __align__(16) Word words[kWarpThreads / 32][1 << kWarpBits];
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   const int lane = threadIdx.x % 32;
   const std::int64_t own = thread_index() / 32 * out.step;
-  if (own >= all.clusters || !is_free(states, static_cast<std::int32_t>(own))) return;
+  if (own >= all.clusters || (out.stops != nullptr && *out.stops != 0)) return;
   const Search search(all, static_cast<std::int32_t>(own));
-  const Stretch first = search.stretch(lane);
-  std::int32_t places = __reduce_add_sync(kWarp, first.count);
-  for (std::int32_t i = 32; i < search.used && places <= kManyPlaces; i += 32)
+  std::int32_t places = 0;
+  for (std::int32_t i = 0; i < search.used && places <= kManyPlaces; i += 32)
     places += __reduce_add_sync(kWarp, search.places(i + lane));
-  if (places <= 32 && search.used <= 32) {
-    search.keep(out, search.of_few_places(first));
-    return;
-  }
   if (places > most_warp_places(all.clusters)) {
     const bool are_many = places > kManyPlaces;
     std::int32_t* const queue = are_many ? out.longer[1] : out.longer[0];
     if (lane == 0) queue[atomicAdd(out.count + (are_many ? 1 : 0), 1)] = search.own;
+    return;
+  }
+  const Stretch first = search.stretch(lane);
+  if (places <= 32 && search.used <= 32) {
+    search.keep(out, search.of_few_places(first));
     return;
   }
   const Table<Word> table{words[threadIdx.x / 32], Table<Word>::bits_for(places, all.clusters)};
@@ -380,19 +316,25 @@ __global__ void __launch_bounds__(kWarpThreads)
   search.keep(out, search.best_of_words(table.words, table.compact(0, 1 << table.bits)));
 }
 
-// Of a CTA, whose table has all that a cluster meets.
-constexpr int kCtaBits = std::bit_width(static_cast<unsigned>(kMostPlacesOfAll - 1));
+// Of a CTA, whose table has all that a row meets, and is half empty.
+constexpr int kCtaBits = std::bit_width(static_cast<unsigned>(2 * kMostPlacesOfAll - 1));
 template <class Word>
 constexpr int kCtaBytes = static_cast<int>(sizeof(Word)) << kCtaBits;
 
+// As many CTAs of an SM as their tables and registers leave room for.
+constexpr int kCtaThreads = 128;
+template <class Word>
+constexpr int kPartnerCtasPerSm = sizeof(Word) > sizeof(Narrow) ? 10 : 12;
+
 // CTAs for the others, one after another.
-template <int kCtaThreads, class Word>
+template <class Word>
 __global__ void __launch_bounds__(kCtaThreads)
     find_partners_by_cta(const __grid_constant__ Level all, const __grid_constant__ Partners out) {
   constexpr int kWarps = kCtaThreads / 32;
+  static_assert(kWarps * kNear % 32 == 0);
   constexpr int kLeastBits = std::bit_width(static_cast<unsigned>(kCtaThreads)) - 1;
   extern __shared__ __align__(16) unsigned char memory[];
-  __shared__ std::uint64_t best_of[kWarps][kPartners];
+  __shared__ std::uint64_t best_of[kWarps][kNear];
   __shared__ std::int32_t next;
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
@@ -418,12 +360,12 @@ __global__ void __launch_bounds__(kCtaThreads)
     __syncthreads();
     const int words_of_warp = (1 << table.bits) / kWarps, first = warp * words_of_warp;
     Best best = search.best_of_words(table.words + first, table.compact(first, words_of_warp));
-    if (lane < kPartners) best_of[warp][lane] = best.own;
+    if (lane < kNear) best_of[warp][lane] = best.own;
     __syncthreads();
     at = next;
     if (warp == 0) {
       best = Best::of((&best_of[0][0])[lane]);
-      for (int first = 32; first < kWarps * kPartners; first += 32) {
+      for (int first = 32; first < kWarps * kNear; first += 32) {
         const std::uint64_t others[1] = {(&best_of[0][0])[first + lane]};
         best.add(others);
       }

@@ -11,17 +11,24 @@
 
 namespace spmmbench::match {
 
+// What follows from the sample.
+struct SampleVerdict {
+  unsigned* arrivals;   // of CTAs: 0, before and after
+  std::int32_t* stops;  // whether no order is made
+  std::int32_t* told;   // the same, for the host
+};
+
 // A CTA for every step-th row, whose partners are known; half of it for each of two windows: the
-// rows that follow one another, and the row with its best partners.
+// rows that follow one another, and the row with its best partners. The last one judges.
 __global__ void __launch_bounds__(kThreads)
-    gather_samples(const __grid_constant__ Level rows, Partners of_rows) {
-  static_assert(kWindowRows <= kPartners + 1);
+    gather_samples(const __grid_constant__ Level rows, const __grid_constant__ Partners of_rows,
+                   const __grid_constant__ SampleVerdict verdict) {
+  static_assert(kWindowRows <= kNear + 1);
   ptx::griddepcontrol_wait();
   const int lane = threadIdx.x % 32;
   constexpr int kOfWindow = kThreads / 2;  // threads of a window
   __shared__ std::int32_t firsts_of[2];
   const std::int64_t sampled = std::int64_t{blockIdx.x} * of_rows.step;
-  if (sampled >= rows.clusters) return;
   if (threadIdx.x < 2) firsts_of[threadIdx.x] = 0;
   __syncthreads();
   const auto own = static_cast<std::int32_t>(sampled);
@@ -32,7 +39,9 @@ __global__ void __launch_bounds__(kThreads)
   if (lane < kWindowRows) {
     const std::int32_t next = own / kWindowRows * kWindowRows + lane;
     if (is_natural) row = next < rows.clusters ? next : kNone;
-    else row = lane == 0 ? own : of_rows.of[sampled * kPartners + lane - 1];
+    else if (lane == 0) row = own;
+    else if (const std::uint64_t rank = of_rows.suits.ranks[sampled * kNear + lane - 1]; rank != 0)
+      row = ranked_partner(own, rank);
   }
   const Span span = row == kNone ? Span{0, 0} : rows.columns_of[row];
   std::int64_t end = span.length;
@@ -69,6 +78,16 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x % kOfWindow == 0)
     atomicAdd(of_rows.sample + 2 + window,
               gathered_by(firsts_of[window], entries, rows.length(own)));
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  if (atomicAdd(verdict.arrivals, 1U) + 1 < gridDim.x) return;
+  *verdict.arrivals = 0;
+  const volatile unsigned long long* const sums = of_rows.sample;
+  const Sample sample{sums[0], sums[1], sums[2], sums[3]};
+  const std::int32_t stops = sample.gains(rows.clusters) ? 0 : 1;
+  *verdict.stops = stops;
+  *verdict.told = stops;
 }
 
 }  // namespace spmmbench::match

@@ -1,15 +1,21 @@
 // Matches rows into clusters of 2, 4, 8, 16 and 32 that share columns. At each level every cluster
-// ranks the others by the share of columns that both have, and two that rank each other first,
-// among those without a partner, are joined. Clusters that find none are joined in their order. All
-// of a level can be done at once, and the result does not depend on who is faster: the device
-// computes the same order (kernels/row_order/match_order.hpp).
+// ranks some others by the share of columns that both have, and asks them to be its partner
+// (partner_by_suits). Clusters that find none are joined in their order. Rows rank those that they
+// meet in the lists of their columns; a cluster of two ranks the clusters of those that its two
+// ranked. All of a level can be done at once, and the result does not depend on who is faster: the
+// device computes the same order (kernels/row_order/match_order.hpp).
 
 #include "reorder/match.hpp"
 
+#include <omp.h>
+
+#include <array>
+#include <bit>
 #include <functional>
 #include <iterator>
 #include <numeric>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,14 +34,37 @@ Height height_of(const Options& options) {
   return kRows(options) == "auto" ? Height::by_need : Height::all;
 }
 
-// Clusters of equally many rows, in the order of their first rows.
-struct Clusters {
-  std::vector<std::int32_t> ptr = {0};  // into columns
-  std::vector<std::int32_t> columns;    // of each cluster, ascending
-  std::vector<std::int32_t> rows;       // all rows of the first cluster, then of the second, ...
+// Rows that are not empty.
+struct Rows {
+  std::vector<std::int32_t> ptr = {0};    // into columns
+  std::span<const std::int32_t> columns;  // of each row, ascending
 
   std::int32_t count() const { return static_cast<std::int32_t>(ptr.size()) - 1; }
   std::int32_t length(std::int32_t i) const { return ptr[i + 1] - ptr[i]; }
+};
+
+using Sketch = std::array<std::uint32_t, match::kSketchWords>;
+
+match::SketchBits bits_of(const Sketch& own, const Sketch& other) {
+  match::SketchBits out{0, 0, 0};
+  for (int i = 0; i < match::kSketchWords; ++i) {
+    out.own += std::popcount(own[i]);
+    out.other += std::popcount(other[i]);
+    out.both += std::popcount(own[i] & other[i]);
+  }
+  return out;
+}
+
+// Clusters of equally many rows, in the order of their first rows.
+struct Clusters {
+  std::vector<std::int32_t> rows;     // all rows of the first cluster, then of the second, ...
+  std::vector<std::int32_t> lengths;  // columns of each, about
+
+  std::int32_t count() const { return static_cast<std::int32_t>(lengths.size()); }
+  std::span<const std::int32_t> rows_of(std::int32_t i) const {
+    const std::size_t of_one = rows.size() / lengths.size();
+    return std::span(rows).subspan(i * of_one, of_one);
+  }
 };
 
 // For each column whether more than kMostOfColumn rows have it.
@@ -55,7 +84,7 @@ struct Lists {
   std::vector<std::int32_t> ptr;
   std::vector<std::int32_t> clusters;
 
-  Lists(const Clusters& all, const std::vector<char>& is_hub) : ptr(is_hub.size() + 1) {
+  Lists(const Rows& all, const std::vector<char>& is_hub) : ptr(is_hub.size() + 1) {
     for (const std::int32_t column : all.columns) ptr[column + 1] += is_hub[column] ? 0 : 1;
     std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
     clusters.resize(ptr.back());
@@ -65,28 +94,19 @@ struct Lists {
         if (const std::int32_t column = all.columns[at]; !is_hub[column])
           clusters[next[column]++] = i;
   }
-  Lists() = default;
-
-  // Those of clusters without a partner.
-  Lists of_free(const std::vector<std::int32_t>& mate) const {
-    Lists out;
-    out.ptr.reserve(ptr.size());
-    out.ptr.push_back(0);
-    for (std::size_t column = 0; column + 1 < ptr.size(); ++column) {
-      std::copy_if(clusters.begin() + ptr[column], clusters.begin() + ptr[column + 1],
-                   std::back_inserter(out.clusters),
-                   [&](std::int32_t cluster) { return mate[cluster] == kNone; });
-      out.ptr.push_back(static_cast<std::int32_t>(out.clusters.size()));
-    }
-    return out;
-  }
 };
 
-// How the best partners of one cluster among those without one rank, best first. `weight` is all
-// zero, before and after.
-std::vector<std::uint64_t> partners_of(std::int32_t own, const Clusters& all, const Lists& lists,
-                                       int pass, std::vector<std::int32_t>& weight) {
-  const std::int32_t columns = all.length(own), places = match::places_in(pass);
+// The best of these ranks, best first.
+void keep_best(std::vector<std::uint64_t>& ranks, std::int32_t most) {
+  const auto kept = ranks.begin() + std::min<std::ptrdiff_t>(most, std::ssize(ranks));
+  std::partial_sort(ranks.begin(), kept, ranks.end(), std::greater<>());
+  ranks.erase(kept, ranks.end());
+}
+
+// How the rows that are nearest to one rank, best first. `weight` is all zero, before and after.
+std::vector<std::uint64_t> near_row(std::int32_t own, const Rows& all, const Lists& lists,
+                                    std::vector<std::int32_t>& weight) {
+  const std::int32_t columns = all.length(own), places = match::places_for(columns);
   const std::int32_t used = match::used_columns(columns, places);
   std::vector<std::int32_t> met;
   for (std::int32_t i = 0; i < used; ++i) {
@@ -109,49 +129,130 @@ std::vector<std::uint64_t> partners_of(std::int32_t own, const Clusters& all, co
   for (const std::int32_t other : met)
     out.push_back(match::rank_partner(own, other, std::exchange(weight[other], 0), columns, used,
                                       all.length(other)));
-  const auto kept = out.begin() + std::min<std::ptrdiff_t>(match::kPartners, std::ssize(out));
-  std::partial_sort(out.begin(), kept, out.end(), std::greater<>());
-  out.erase(kept, out.end());
+  keep_best(out, match::kNear);
   return out;
 }
 
-// The best partners of every cluster, best first. Clusters that follow one another share an array.
-class Partners {
+// Of every cluster how it ranks others, best first. Clusters that follow one another share an
+// array.
+class Ranks {
  public:
-  explicit Partners(std::int32_t count) : end_(count), of_part_((count + kPart - 1) / kPart) {}
+  explicit Ranks(std::int32_t count) : end_(count), of_part_((count + kPart - 1) / kPart) {}
 
-  std::int64_t parts() const { return std::ssize(of_part_); }
-  // Fills the clusters of one part. find(i) returns the partners of cluster i.
-  template <class Find>
-  void fill(std::int64_t part, Find&& find) {
-    std::vector<std::int32_t> all;
-    const std::int64_t last = std::min((part + 1) * kPart, std::ssize(end_));
-    for (std::int64_t i = part * kPart; i < last; ++i) {
-      const auto own = static_cast<std::int32_t>(i);
-      for (const std::uint64_t rank : find(own)) all.push_back(match::ranked_partner(own, rank));
-      end_[i] = static_cast<std::int32_t>(all.size());
-    }
-    of_part_[part].assign(all.begin(), all.end());
+  // Fills all by so many threads with a table each. find(table, i) returns those of cluster i, of
+  // which most_of(i) are kept.
+  template <class Make, class Most, class Find>
+  void fill(int threads, const Make& make, const Most& most_of, const Find& find) {
+    for_each_with_table(
+        std::ssize(of_part_), 1, threads, make, [&](auto& table, std::int64_t part) {
+          std::vector<std::uint64_t> all;
+          const std::int64_t last = std::min((part + 1) * kPart, std::ssize(end_));
+          for (std::int64_t i = part * kPart; i < last; ++i) {
+            std::vector<std::uint64_t> ranks = find(table, static_cast<std::int32_t>(i));
+            keep_best(ranks, most_of(static_cast<std::int32_t>(i)));
+            all.insert(all.end(), ranks.begin(), ranks.end());
+            end_[i] = static_cast<std::int32_t>(all.size());
+          }
+          of_part_[part].assign(all.begin(), all.end());
+        });
   }
-  std::span<const std::int32_t> operator[](std::int32_t i) const {
+  template <class Most, class Find>
+  void fill(const Most& most_of, const Find& find) {
+    struct None {};
+    fill(
+        omp_get_max_threads(), [] { return None{}; }, most_of,
+        [&](None, std::int32_t i) { return find(i); });
+  }
+  std::span<const std::uint64_t> operator[](std::int32_t i) const {
     const std::int32_t begin = i % kPart == 0 ? 0 : end_[i - 1];
     return std::span(of_part_[i / kPart]).subspan(begin, end_[i] - begin);
   }
 
  private:
-  static constexpr std::int64_t kPart = 1024;
+  static constexpr std::int64_t kPart = 128;  // few: every thread has those of one twice
 
-  std::vector<std::int32_t> end_;  // of each cluster's partners in the array of its part
-  std::vector<std::vector<std::int32_t>> of_part_;
+  std::vector<std::int32_t> end_;  // of each cluster's ranks in the array of its part
+  std::vector<std::vector<std::uint64_t>> of_part_;
 };
 
+Ranks rank_rows(const Rows& all, const Lists& lists, int threads) {
+  Ranks out(all.count());
+  out.fill(
+      threads, [&] { return std::vector<std::int32_t>(all.count()); },
+      [&](std::int32_t own) { return match::near_of(all.length(own)); },
+      [&](std::vector<std::int32_t>& weight, std::int32_t own) {
+        return near_row(own, all, lists, weight);
+      });
+  return out;
+}
+
+// The columns of clusters as sets of bits. They are kept where that needs little memory beside the
+// matrix.
+class Sketches {
+ public:
+  Sketches(const CsrMatrix& matrix, const Clusters& all) : matrix_(matrix), all_(all) {
+    const std::int64_t bytes = std::int64_t{all.count()} * sizeof(Sketch);
+    if (bytes > csr_bytes(matrix) / 2) return;
+    kept_.resize(all.count());
+#pragma omp parallel for schedule(static)
+    for (std::int32_t i = 0; i < all.count(); ++i) kept_[i] = make(i);
+  }
+  Sketch operator[](std::int32_t i) const { return kept_.empty() ? make(i) : kept_[i]; }
+
+ private:
+  Sketch make(std::int32_t i) const {
+    Sketch out{};
+    for (const std::int32_t row : all_.rows_of(i))
+      for (std::int64_t at = matrix_.row_ptr[row]; at < matrix_.row_ptr[row + 1]; ++at) {
+        const std::uint32_t bit = match::sketch_bit(matrix_.col_idx[at]);
+        out[bit / 32] |= 1U << bit % 32;
+      }
+    return out;
+  }
+
+  const CsrMatrix& matrix_;
+  const Clusters& all_;
+  std::vector<Sketch> kept_;
+};
+
+// What became of the clusters of a level.
+struct Joined {
+  std::vector<std::int32_t> number;  // of the new cluster, or kNone
+  std::vector<std::int32_t> of;      // of each new cluster the two
+};
+
+// By those that the two of each cluster ranked.
+Ranks rank_clusters(const CsrMatrix& matrix, const Clusters& all, const Joined& joined,
+                    const Ranks& before) {
+  Ranks out(all.count());
+  const Sketches sketches(matrix, all);
+  out.fill([&](std::int32_t own) { return match::near_of(all.lengths[own]); },
+           [&](std::int32_t own) {
+             std::vector<std::int32_t> met;
+             for (const std::int32_t one : {joined.of[2 * own], joined.of[2 * own + 1]})
+               for (const std::uint64_t rank : before[one]) {
+                 const std::int32_t number = joined.number[match::ranked_partner(one, rank)];
+                 if (number != kNone && number != own) met.push_back(number);
+               }
+             std::ranges::sort(met);
+             met.erase(std::unique(met.begin(), met.end()), met.end());
+             const Sketch own_set = sketches[own];
+             std::vector<std::uint64_t> ranks;
+             ranks.reserve(met.size());
+             for (const std::int32_t other : met)
+               ranks.push_back(match::rank_sketch(own, other, bits_of(own_set, sketches[other])));
+             return ranks;
+           });
+  return out;
+}
+
 // What a window of these rows gathers, as a sampled row of so many columns adds it to Sample.
-std::uint64_t gathered_by_window(const Clusters& all, std::span<const std::int32_t> rows,
+std::uint64_t gathered_by_window(const Rows& all, std::span<const std::int32_t> rows,
                                  std::int32_t columns) {
   std::int64_t entries = 0;
   for (const std::int32_t row : rows) entries += all.length(row);
   const auto columns_of = [&](std::int32_t row) {
-    return std::span(all.columns).subspan(all.ptr[row], all.length(row));
+    return all.columns.subspan(all.ptr[row], all.length(row));
   };
   std::int32_t firsts = 0;
   for (std::int32_t i = 0; i < match::tested_of(entries); ++i) {
@@ -167,11 +268,11 @@ std::uint64_t gathered_by_window(const Clusters& all, std::span<const std::int32
 }
 
 // Whether an order of these rows can gain, by a sample.
-bool gains(const Clusters& rows, const Lists& lists) {
+bool gains(const Rows& rows, const Lists& lists) {
   std::vector<std::int32_t> weight(rows.count());
   match::Sample sample;
   for (std::int32_t row = 0; row < rows.count(); row += match::sample_step(rows.count())) {
-    const std::vector<std::uint64_t> ranks = partners_of(row, rows, lists, 0, weight);
+    const std::vector<std::uint64_t> ranks = near_row(row, rows, lists, weight);
     const std::int32_t columns = rows.length(row);
     std::vector<std::int32_t> natural, matched = {row};
     for (std::int32_t i = row / match::kWindowRows * match::kWindowRows;
@@ -188,41 +289,83 @@ bool gains(const Clusters& rows, const Lists& lists) {
   return sample.gains(rows.count());
 }
 
-// The partner of every cluster, or kNone. `threads`: so many may have a table of all clusters.
-std::vector<std::int32_t> match_clusters(const Clusters& all, const Lists& lists, int threads) {
-  const std::int32_t count = all.count();
-  std::vector<std::int32_t> mate(count, kNone), first(count);
-  for (int pass = 0; pass < match::kPasses; ++pass) {
-    const Lists of_free = pass == 0 ? Lists() : lists.of_free(mate);
-    Partners partners(count);
-    for_each_with_table(
-        partners.parts(), 1, threads, [&] { return std::vector<std::int32_t>(count); },
-        [&](std::vector<std::int32_t>& weight, std::int64_t part) {
-          partners.fill(part, [&](std::int32_t own) {
-            return mate[own] == kNone
-                       ? partners_of(own, all, pass == 0 ? lists : of_free, pass, weight)
-                       : std::vector<std::uint64_t>();
-          });
-        });
-    for (int round = 0; round < match::kRounds; ++round) {
-      for (std::int32_t i = 0; i < count; ++i) {
-        first[i] = kNone;
-        if (mate[i] != kNone) continue;
-        const auto free = std::ranges::find_if(
-            partners[i], [&](std::int32_t other) { return mate[other] == kNone; });
-        if (free != partners[i].end()) first[i] = *free;
+// Clusters without a partner find one among those that they rank. `mate`: of every cluster, or
+// kNone.
+void ask_partners(const Ranks& ranks, std::vector<std::int32_t>& mate) {
+  const auto count = static_cast<std::int32_t>(mate.size());
+  std::vector<std::uint64_t> best(count);  // of the suitors of each
+  const auto suitor_of = [&](std::int32_t i) {
+    return best[i] == 0 ? kNone : match::ranked_partner(i, best[i]);
+  };
+  std::vector<std::int32_t> taken_by(count, kNone);
+  for (std::int32_t i = 0; i < count; ++i) {
+    std::uint64_t lost = ~std::uint64_t{0};  // all that rank at least so high were asked
+    for (std::int32_t own = mate[i] == kNone ? i : kNone; own != kNone;) {
+      std::int32_t loser = kNone;
+      for (const std::uint64_t rank : ranks[own]) {
+        const std::int32_t other = match::ranked_partner(own, rank);
+        if (rank >= lost || rank <= best[other]) continue;
+        loser = suitor_of(other);
+        lost = std::exchange(best[other], rank);
+        taken_by[own] = other;
+        break;
       }
-      for (std::int32_t i = 0; i < count; ++i)
-        if (first[i] != kNone && first[first[i]] == i) mate[i] = first[i];
+      if (loser != kNone) taken_by[loser] = kNone;
+      own = loser;
     }
   }
+  for (std::int32_t i = 0; i < count; ++i)
+    if (mate[i] == kNone)
+      mate[i] = match::partner_by_suits(
+          i, [&](std::int32_t own) { return taken_by[own]; }, suitor_of);
+}
+
+// How a cluster without a partner ranks others that it meets further away.
+std::vector<std::uint64_t> rank_further(std::int32_t own, const Ranks& near,
+                                        const std::vector<std::int32_t>& mate) {
+  std::vector<std::int32_t> met, ways;
+  const auto meet = [&](std::int32_t other) {
+    if (other == own || mate[other] != kNone) return;
+    const auto at = std::ranges::find(met, other);
+    if (at != met.end()) {
+      ++ways[at - met.begin()];
+    } else if (std::ssize(met) < match::kMet) {
+      met.push_back(other);
+      ways.push_back(1);
+    }
+  };
+  for (const std::uint64_t rank : near[own]) meet(match::ranked_partner(own, rank));
+  for (const std::uint64_t rank : near[own]) {
+    const std::int32_t one = match::ranked_partner(own, rank);
+    for (const std::uint64_t next : near[one]) meet(match::ranked_partner(one, next));
+  }
+  std::vector<std::uint64_t> out;
+  for (std::size_t i = 0; i < met.size(); ++i)
+    out.push_back(match::rank_ways(own, met[i], ways[i]));
+  return out;
+}
+
+// The partner of every cluster, or kNone.
+std::vector<std::int32_t> match_clusters(std::int32_t count, const Ranks& near) {
+  std::vector<std::int32_t> mate(count, kNone);
+  ask_partners(near, mate);
+  Ranks further(count);
+  further.fill(
+      [&](std::int32_t own) {
+        return std::min<std::int32_t>(match::kFurther, std::ssize(near[own]));
+      },
+      [&](std::int32_t own) {
+        return mate[own] == kNone ? rank_further(own, near, mate) : std::vector<std::uint64_t>();
+      });
+  ask_partners(further, mate);
   return mate;
 }
 
 // Joins partners, and those without one two by two in their order. The last of an odd number of
 // these is left out: its rows are added to `left`.
-Clusters join(const Clusters& all, std::vector<std::int32_t> mate,
-              std::vector<std::vector<std::int32_t>>& left) {
+Clusters join(const CsrMatrix& matrix, const Clusters& all, std::vector<std::int32_t> mate,
+              Joined& joined, std::vector<std::vector<std::int32_t>>& left) {
+  const Sketches sketches(matrix, all);
   const auto rows_of_one = all.count() == 0 ? 0 : std::ssize(all.rows) / all.count();
   const auto rows = [&](std::int32_t i) { return all.rows.begin() + i * rows_of_one; };
   std::int32_t waiting = kNone;
@@ -237,18 +380,18 @@ Clusters join(const Clusters& all, std::vector<std::int32_t> mate,
   }
   if (waiting != kNone) left.emplace_back(rows(waiting), rows(waiting) + rows_of_one);
   Clusters out;
-  out.columns.reserve(all.columns.size());
   out.rows.reserve(all.rows.size());
+  joined.number.assign(all.count(), kNone);
+  joined.of.clear();
   for (std::int32_t i = 0; i < all.count(); ++i) {
     const std::int32_t other = mate[i];
     if (other == kNone || other < i) continue;
+    joined.number[i] = joined.number[other] = out.count();
+    joined.of.insert(joined.of.end(), {i, other});
     out.rows.insert(out.rows.end(), rows(i), rows(i) + rows_of_one);
     out.rows.insert(out.rows.end(), rows(other), rows(other) + rows_of_one);
-    const auto columns = [&](std::int32_t one) {
-      return std::span(all.columns).subspan(all.ptr[one], all.length(one));
-    };
-    std::ranges::set_union(columns(i), columns(other), std::back_inserter(out.columns));
-    out.ptr.push_back(static_cast<std::int32_t>(out.columns.size()));
+    out.lengths.push_back(match::united_length(all.lengths[i], all.lengths[other],
+                                               bits_of(sketches[i], sketches[other])));
   }
   return out;
 }
@@ -259,31 +402,52 @@ Permutation natural_order(std::int64_t rows) {
   return order;
 }
 
-Permutation match_rows(const CsrMatrix& matrix, Height height) {
+// The rows of a matrix, with its columns, as clusters.
+std::pair<Rows, Clusters> rows_of(const CsrMatrix& matrix) {
+  Rows rows;
   Clusters clusters;
-  clusters.columns = matrix.col_idx;
+  rows.columns = matrix.col_idx;
   for (std::int32_t row = 0; row < matrix.rows; ++row) {
     if (matrix.row_length(row) == 0) continue;
     clusters.rows.push_back(row);
-    clusters.ptr.push_back(static_cast<std::int32_t>(matrix.row_ptr[row + 1]));
+    clusters.lengths.push_back(static_cast<std::int32_t>(matrix.row_length(row)));
+    rows.ptr.push_back(static_cast<std::int32_t>(matrix.row_ptr[row + 1]));
   }
-  const auto table_bytes = static_cast<std::int64_t>(clusters.rows.size() * sizeof(std::int32_t));
-  const int threads = threads_for_tables(matrix, table_bytes);
-  const std::vector<char> is_hub = find_hubs(matrix);
+  return {std::move(rows), std::move(clusters)};
+}
+
+// How rows rank each other; nothing where no order of them can gain.
+std::optional<Ranks> rank_if_gains(const CsrMatrix& matrix, const Rows& rows, Height height) {
+  const Lists lists(rows, find_hubs(matrix));
+  const bool asks =
+      height == Height::by_need && asks_sample(rows.count(), std::ssize(rows.columns));
+  if (asks && !gains(rows, lists)) return std::nullopt;
+  const auto table_bytes = static_cast<std::int64_t>(rows.count() * sizeof(std::int32_t));
+  return rank_rows(rows, lists, threads_for_tables(matrix, table_bytes));
+}
+
+Permutation match_rows(const CsrMatrix& matrix, Height height) {
+  Joined joined;
+  std::optional<Ranks> ranks;
+  Clusters clusters;
+  {
+    Rows rows;
+    std::tie(rows, clusters) = rows_of(matrix);
+    ranks = rank_if_gains(matrix, rows, height);
+    if (!ranks) return natural_order(matrix.rows);
+  }
   std::vector<std::vector<std::int32_t>> left;  // smaller clusters, ascending in size
   std::int64_t columns_of_pairs = 0, columns_of_fours = 0;
   for (int level = 0; level < kLevels && clusters.count() > 1; ++level) {
-    const std::int64_t columns = std::ssize(clusters.columns);
+    const std::int64_t columns =
+        std::accumulate(clusters.lengths.begin(), clusters.lengths.end(), std::int64_t{0});
     if (level == 1) columns_of_pairs = columns;
     if (level == 2) columns_of_fours = columns;
     if (level == kLowLevels && height == Height::by_need &&
         !grows_on(columns_of_pairs, columns_of_fours))
       break;
-    const Lists lists(clusters, is_hub);
-    if (level == 0 && height == Height::by_need && asks_sample(clusters.count(), columns) &&
-        !gains(clusters, lists))
-      return natural_order(matrix.rows);
-    clusters = join(clusters, match_clusters(clusters, lists, threads), left);
+    if (level > 0) ranks = rank_clusters(matrix, clusters, joined, *ranks);
+    clusters = join(matrix, clusters, match_clusters(clusters.count(), *ranks), joined, left);
   }
   Permutation order = std::move(clusters.rows);
   order.reserve(matrix.rows);

@@ -24,9 +24,8 @@ constexpr int kLevels = 5;     // clusters of 2^5 rows
 constexpr int kLowLevels = 3;  // clusters of 2^3 rows
 // Height::by_need joins more than kLowLevels where clusters of four rows have at most so many of
 // the columns of pairs, in percent. Higher windows are then worth their registers: of 45 matrices
-// those that gather less in them have at most 69, others at least 72, but for three with few
-// nonzeros (docs/decisions/row-orders.md).
-constexpr std::int64_t kAlikePercent = 70;
+// ten have at most 71, and the others at least 75 (docs/decisions/row-orders.md).
+constexpr std::int64_t kAlikePercent = 72;
 constexpr bool grows_on(std::int64_t columns_of_pairs, std::int64_t columns_of_fours) {
   return 100 * columns_of_fours <= kAlikePercent * columns_of_pairs;
 }
@@ -56,7 +55,7 @@ struct Sample {
   std::uint64_t natural = 0, matched = 0;  // that windows gather
 
   static constexpr std::uint64_t kUnits = 1 << 16;
-  constexpr bool gains(std::int32_t rows) const {
+  SPMMBENCH_HOST_DEVICE constexpr bool gains(std::int32_t rows) const {
     const std::uint64_t least = rows >= kAskedRows ? kSharesPercentOfLarge : kSharesPercent;
     return 100 * shared >= least * kUnits * columns && 100 * matched <= kMostPercent * natural;
   }
@@ -64,25 +63,27 @@ struct Sample {
 // Rows of a window, and so many of its nonzeros are looked up in the rows before their own.
 constexpr int kWindowRows = 8, kTested = 128;
 
-// Each level looks for partners so often, for the clusters that have none yet. A second pass
-// gathers 5 % fewer rows of B, a third less than 1 % (docs/decisions/row-orders.md).
-constexpr int kPasses = 2;
-constexpr int kPartners = 8;  // that a cluster remembers, the most similar ones
-constexpr int kRounds = 4;    // of asking them, in each pass
+// The most similar clusters that one ranks, and hands on to the next level. One of few columns
+// ranks fewer, so that what is known of all needs little memory beside the matrix.
+constexpr int kNear = 16, kNearOfColumn = 2;
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t near_of(std::int32_t columns) {
+  return columns < kNear / kNearOfColumn ? kNearOfColumn * columns : kNear;
+}
 // Columns of more rows tell little of any two of them and are not looked at: gathers stay
 // (docs/decisions/row-orders.md), and such columns would be most of the work of graphs with hubs.
 constexpr std::int32_t kMostOfColumn = 1024;
-// Of a longer list of clusters only so many places are read, around the cluster that reads it:
-// fewer in the first pass. After it lists have only clusters without a partner. With
-// kMostPlacesOfAll that gathers 1.003 of what up to 48 places of whole lists and 512 columns give,
-// of 0.68 of the places (docs/decisions/row-orders.md).
-constexpr std::int32_t kMostPlaces = 32, kFewPlaces = 16;
-SPMMBENCH_HOST_DEVICE constexpr std::int32_t places_in(int pass) {
-  return pass > 0 ? kMostPlaces : kFewPlaces;
+// Of a longer list of rows only so many places are read, around the row that reads it: more for a
+// row of few columns, which all may have long lists, and for one of which few columns are looked
+// at.
+constexpr std::int32_t kMostPlaces = 64, kSomePlaces = 32, kFewPlaces = 16;
+constexpr std::int32_t kFewColumns = 16, kSomeColumns = 64, kManyColumns = 128;
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t places_for(std::int32_t columns) {
+  if (columns <= kFewColumns || columns > kManyColumns) return kMostPlaces;
+  return columns <= kSomeColumns ? kFewPlaces : kSomePlaces;
 }
-// Of a cluster with many columns only some are looked at, evenly spaced, so that it reads at most
-// so many places and none takes much longer than others.
-constexpr std::int32_t kMostPlacesOfAll = 4096;
+// Of a row with many columns only some are looked at, evenly spaced, so that it reads at most so
+// many places and none takes much longer than others.
+constexpr std::int32_t kMostPlacesOfAll = 1024;
 constexpr std::int32_t kMostColumns = kMostPlacesOfAll / kFewPlaces;
 
 // What one column adds to the similarity of two clusters that have it: half where its list is not
@@ -93,7 +94,7 @@ constexpr std::int32_t kWhole = 2, kHalf = 1;
 struct Part {
   std::int32_t begin, end, weight;
 };
-// `own`: how many clusters of the list come before the one that reads it. `most`: as places_in
+// `own`: how many clusters of the list come before the one that reads it. `most`: as places_for
 // says.
 SPMMBENCH_HOST_DEVICE constexpr Part part_of_list(std::int32_t length, std::int32_t own,
                                                   std::int32_t most) {
@@ -112,10 +113,16 @@ SPMMBENCH_HOST_DEVICE constexpr std::int32_t scaled_weight(std::int32_t weight, 
   return static_cast<std::int32_t>(std::int64_t{weight} * length / used);
 }
 
-// How cluster `own` ranks `other`: by the share of their columns that both have (Jaccard), and
+// How cluster `own` ranks `other` of which it shares `shared` of `all` columns: by the share, and
 // where shares are equal by how alike their numbers are: both rank each other alike, and 2 i and
-// 2 i + 1 first. Never 0, and no two others have the same. `weight`: the sum over the columns of
-// `own` that were looked at, `used` of `columns`.
+// 2 i + 1 first. Never 0, and no two others have the same.
+SPMMBENCH_HOST_DEVICE inline std::uint64_t rank_share(std::int32_t own, std::int32_t other,
+                                                      std::int32_t shared, std::int32_t all) {
+  const float share = static_cast<float>(shared) / static_cast<float>(all);
+  return std::uint64_t{std::bit_cast<std::uint32_t>(share)} << 32 |
+         ~static_cast<std::uint32_t>(own ^ other);
+}
+// `weight`: the sum over the columns of `own` that were looked at, `used` of `columns`.
 SPMMBENCH_HOST_DEVICE inline std::uint64_t rank_partner(std::int32_t own, std::int32_t other,
                                                         std::int32_t weight, std::int32_t columns,
                                                         std::int32_t used,
@@ -125,13 +132,83 @@ SPMMBENCH_HOST_DEVICE inline std::uint64_t rank_partner(std::int32_t own, std::i
   const std::int32_t own_length = columns < kMostLength ? columns : kMostLength;
   const std::int32_t scaled = scaled_weight(weight, own_length, used);
   const std::int32_t shared = scaled < kWhole * length ? scaled : kWhole * length;
-  const std::int32_t all = kWhole * (own_length + length) - shared;
-  const float share = static_cast<float>(shared) / static_cast<float>(all);
-  return std::uint64_t{std::bit_cast<std::uint32_t>(share)} << 32 |
-         ~static_cast<std::uint32_t>(own ^ other);
+  return rank_share(own, other, shared, kWhole * (own_length + length) - shared);
 }
 SPMMBENCH_HOST_DEVICE constexpr std::int32_t ranked_partner(std::int32_t own, std::uint64_t rank) {
   return own ^ static_cast<std::int32_t>(~static_cast<std::uint32_t>(rank));
+}
+
+// The columns of a cluster as a set of so many bits, one for each column: a bit may stand for
+// several. Sets of 512 bits gather 1.003 of what these do, of 256 bits 1.010
+// (docs/decisions/row-orders.md).
+constexpr int kSketchBits = 1024, kSketchWords = kSketchBits / 32;
+SPMMBENCH_HOST_DEVICE constexpr std::uint32_t sketch_bit(std::int32_t column) {
+  constexpr int kUpper = std::bit_width(static_cast<unsigned>(kSketchBits)) - 1;
+  // 2^32 over the golden ratio: the upper bits of the product differ most.
+  return static_cast<std::uint32_t>(column) * 0x9E3779B9U >> (32 - kUpper);
+}
+// Bits of two sets: of each, and of both.
+struct SketchBits {
+  std::int32_t own, other, both;
+
+  SPMMBENCH_HOST_DEVICE constexpr std::int32_t any() const { return own + other - both; }
+  // Those of common columns: `both` has as many others as fall together by chance.
+  SPMMBENCH_HOST_DEVICE constexpr std::int32_t common() const {
+    if (any() >= kSketchBits) return both;
+    const std::int32_t there = (kSketchBits * both - own * other) / (kSketchBits - any());
+    const std::int32_t most = own < other ? own : other;
+    return there < 0 ? 0 : there < most ? there : most;
+  }
+};
+SPMMBENCH_HOST_DEVICE inline std::uint64_t rank_sketch(std::int32_t own, std::int32_t other,
+                                                       const SketchBits& bits) {
+  const std::int32_t common = bits.common();
+  return rank_share(own, other, common, bits.own + bits.other - common);
+}
+// How many columns two clusters have together, about.
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t united_length(std::int32_t own, std::int32_t other,
+                                                           const SketchBits& bits) {
+  const std::int64_t all = std::int64_t{own} + other;
+  const std::int64_t common = all * bits.common() / (bits.own + bits.other);
+  const std::int64_t most = own < other ? own : other;
+  return static_cast<std::int32_t>(all - (common < most ? common : most));
+}
+// By how many ways a cluster met `other`: never 0, and no two others have the same.
+SPMMBENCH_HOST_DEVICE constexpr std::uint64_t rank_ways(std::int32_t own, std::int32_t other,
+                                                        std::int32_t ways) {
+  return std::uint64_t{static_cast<std::uint32_t>(ways)} << 32 |
+         ~static_cast<std::uint32_t>(own ^ other);
+}
+// Who finds no partner meets others without one among those that it ranks and that these rank: the
+// first kMet of them, and asks kFurther at most, no more than it had ranked.
+constexpr int kMet = 32, kFurther = 8;
+
+// Every cluster asks those that it ranks, the best first, and is taken by the first that has no
+// better suitor. Who loses its place asks on. That ends the same way in any order of asking: it is
+// the stable matching of all as those who ask and all as those who are asked (Gale and Shapley).
+// Two that take each other are partners. Others form paths, each taken by the next, which are cut
+// at some of them, and joined two by two from their ends.
+constexpr std::int32_t kMostOfPath = 7;  // odd: the last of a part has a partner
+SPMMBENCH_HOST_DEVICE constexpr bool is_cut(std::int32_t cluster) {
+  constexpr std::uint32_t kOneOf = 8;
+  return (static_cast<std::uint32_t>(cluster) * 0x9E3779B9U >> 16) % kOneOf == 0;
+}
+// The partner of one, or -1. taken_by(i) took i, suitor_of(i) is taken by i; -1: none.
+template <class TakenBy, class SuitorOf>
+SPMMBENCH_HOST_DEVICE inline std::int32_t partner_by_suits(std::int32_t own, TakenBy taken_by,
+                                                           SuitorOf suitor_of) {
+  constexpr std::int32_t kNone = -1;
+  const std::int32_t suitor = suitor_of(own);
+  std::int32_t next = taken_by(own);
+  if (suitor != kNone && suitor == next) return next;
+  const auto next_on_path = [&](std::int32_t i) { return is_cut(i) ? kNone : taken_by(i); };
+  if (is_cut(own)) next = kNone;
+  const std::int32_t first = next;
+  std::int32_t to_end = 0;
+  for (; next != kNone && to_end <= kMostOfPath; ++to_end) next = next_on_path(next);
+  if (to_end > kMostOfPath) return kNone;
+  if (to_end % 2 == 1) return first;
+  return suitor != kNone && !is_cut(suitor) && to_end < kMostOfPath ? suitor : kNone;
 }
 
 // What a row adds to Sample::shared. `rank`: of its best partner, or 0.

@@ -55,7 +55,7 @@ class KernelResources(unittest.TestCase):
         slices, joined = SOURCE / "kernels/jagged_slices/device_build.cu", SOURCE / "kernels/row_order/match_order.cu"
         sources = [SOURCE / "kernels/gap_slices/device_build.cu", slices, joined]
         self.assertEqual(kernel_resources.defining("jagged::fill<true, unsigned int>", sources), slices)
-        self.assertEqual(kernel_resources.defining("match::hold_rounds", sources), joined, "in a header of its folder")
+        self.assertEqual(kernel_resources.defining("match::join_clusters", sources), joined, "in a header of its folder")
         skips, lists = SOURCE / "kernels/esmm_skip/esmm_skip.cu", SOURCE / "kernels/esmm/esmm.cu"
         self.assertEqual(kernel_resources.defining("esmm::skip_tiles", [lists, skips]), skips)
         self.assertEqual(kernel_resources.defining("esmm::extract_b<float>", [skips, lists]), lists,

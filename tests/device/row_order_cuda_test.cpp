@@ -163,6 +163,20 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereFewRowsAreLeft) {
         device);
 }
 
+// Each row shares more with the next one than with the one before: who asks loses its place to
+// others over and over.
+TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereEachRowPrefersTheNext) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  CsrMatrix m{6000, 30000, {0}, {}, {}};
+  for (std::int32_t row = 0; row < m.rows; ++row) {
+    const std::int32_t length = 8 + row / 100;
+    for (std::int32_t i = 0; i < length; ++i) m.col_idx.push_back(4 * row + i);
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  m.values.assign(m.col_idx.size(), 1.0F);
+  expect_same_order(m, device);
+}
+
 TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereNoRowsShareAColumn) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   CsrMatrix diagonal{777, 777, {0}, {}, {}};

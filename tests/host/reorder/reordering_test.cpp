@@ -11,6 +11,7 @@
 #include "reorder/rsh_path.hpp"
 #include "reorder/similarity.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"
 
@@ -113,6 +114,87 @@ TEST(Reordering, MatchScalesWeightsOfColumnsThatAreLookedAtToAllColumns) {
         EXPECT_EQ(match::scaled_weight(weight, length, used),
                   static_cast<std::int32_t>(std::int64_t{weight} * length / used))
             << length << " " << used << " " << weight;
+}
+
+// Of `count` columns, those that are `begin`th and further in a random order.
+std::vector<bool> sketch(std::int32_t begin, std::int32_t count) {
+  std::vector<bool> out(match::kSketchBits);
+  for (std::int32_t i = begin; i < begin + count; ++i)
+    out[match::sketch_bit(static_cast<std::int32_t>(hash_position(7, i, 0) % 1'000'000))] = true;
+  return out;
+}
+
+TEST(Reordering, MatchCountsCommonColumnsOfSetsOfBits) {
+  for (const std::int32_t length : {10, 100, 400})
+    for (const std::int32_t common : {0, length / 2, length}) {
+      const std::vector<bool> own = sketch(0, length), other = sketch(length - common, length);
+      match::SketchBits bits{0, 0, 0};
+      for (int i = 0; i < match::kSketchBits; ++i) {
+        bits.own += own[i] ? 1 : 0;
+        bits.other += other[i] ? 1 : 0;
+        bits.both += own[i] && other[i] ? 1 : 0;
+      }
+      const double slack = 0.1 * length;
+      EXPECT_NEAR(bits.common(), common * bits.own / length, slack) << length;
+      EXPECT_NEAR(match::united_length(length, length, bits), 2 * length - common, slack) << length;
+    }
+  const match::SketchBits full{match::kSketchBits, match::kSketchBits, match::kSketchBits};
+  EXPECT_EQ(full.common(), match::kSketchBits);
+  EXPECT_EQ(match::united_length(5000, 3000, full), 5000);
+}
+
+// Who is taken by whom, and the other way round.
+struct Taken {
+  std::vector<std::int32_t> by, suitor;
+
+  explicit Taken(std::int32_t count) : by(count, -1), suitor(count, -1) {}
+  void add(std::int32_t who, std::int32_t taker) {
+    by[who] = taker;
+    suitor[taker] = who;
+  }
+  std::vector<std::int32_t> partners() const {
+    std::vector<std::int32_t> out(by.size());
+    for (std::int32_t i = 0; i < std::ssize(by); ++i)
+      out[i] = match::partner_by_suits(
+          i, [&](std::int32_t own) { return by[own]; },
+          [&](std::int32_t own) { return suitor[own]; });
+    return out;
+  }
+};
+
+void expect_partners_have_each_other(const std::vector<std::int32_t>& partners) {
+  for (std::int32_t i = 0; i < std::ssize(partners); ++i)
+    if (partners[i] != -1) EXPECT_EQ(partners[partners[i]], i);
+}
+
+TEST(Reordering, MatchJoinsThoseThatTakeEachOtherAndPathsFromTheirEnds) {
+  std::vector<std::int32_t> uncut;
+  for (std::int32_t i = 0; uncut.size() < 7; ++i)
+    if (!match::is_cut(i)) uncut.push_back(i);
+  Taken all(uncut.back() + 1);
+  all.add(uncut[0], uncut[1]);
+  all.add(uncut[1], uncut[0]);
+  for (int i = 2; i + 1 < 7; ++i) all.add(uncut[i], uncut[i + 1]);
+  const std::vector<std::int32_t> partners = all.partners();
+  EXPECT_EQ(partners[uncut[0]], uncut[1]);
+  EXPECT_EQ(partners[uncut[6]], uncut[5]);
+  EXPECT_EQ(partners[uncut[4]], uncut[3]);
+  EXPECT_EQ(partners[uncut[2]], -1);
+  expect_partners_have_each_other(partners);
+}
+
+TEST(Reordering, MatchJoinsMoreThanHalfOfLongPathsAndCycles) {
+  constexpr std::int32_t kCount = 5000;
+  for (const bool is_cycle : {false, true})
+    for (const std::int32_t step : {1, 7, 2 * match::kMostOfPath}) {
+      Taken all(kCount * step);
+      for (std::int32_t i = 0; i + 1 < kCount; ++i) all.add(i * step, (i + 1) * step);
+      if (is_cycle) all.add((kCount - 1) * step, 0);
+      const std::vector<std::int32_t> partners = all.partners();
+      expect_partners_have_each_other(partners);
+      EXPECT_GT(std::ranges::count_if(partners, [](std::int32_t i) { return i != -1; }), kCount / 2)
+          << step << " " << is_cycle;
+    }
 }
 
 TEST(Reordering, PackFillsWindowsWithRowsOfTheSameColumns) {
