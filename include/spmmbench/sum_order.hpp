@@ -32,7 +32,8 @@ struct SumOrder {
 class OrderedSums {
  public:
   virtual ~OrderedSums() = default;
-  // Of which rows sum_order will be asked. What it needs of them can then be copied at once.
+  // Of which rows sum_order will be asked, at least one, then by several threads at a time. What it
+  // needs of them can be copied at once.
   virtual void will_ask(std::span<const std::int64_t> /*rows*/) {}
   // Of the operand's row, and the column of C. None where the plan cannot tell. Called between
   // launches.

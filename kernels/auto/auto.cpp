@@ -19,6 +19,7 @@
 #include "select/device_rates.hpp"
 #include "select/rank.hpp"
 #include "select/tune.hpp"
+#include "spmmbench/picking.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench::auto_kernel {
@@ -68,7 +69,7 @@ struct Wanted {
   bool may_be_few_calls() const { return calls.value_or(0) > 0 && !tune; }
 };
 
-class AutoPrepared final : public Prepared {
+class AutoPrepared final : public Prepared, public BindsPick {
  public:
   AutoPrepared(const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
       : device_(device), wanted_(options) {
@@ -93,6 +94,16 @@ class AutoPrepared final : public Prepared {
       if (auto chosen = chooser_->choose_for_few_calls(*start, shape, stages))
         return std::make_unique<ChosenPlan>(*std::move(chosen), copied_bytes);
     return std::make_unique<ChosenPlan>(chooser_->choose(shape, start, stages), copied_bytes);
+  }
+  std::unique_ptr<Plan> bind_pick(const std::string& kernel, const Shape& shape,
+                                  StageTimer& stages) override {
+    const Spec spec = Spec::parse(kernel);
+    const Choice choice{Registry<Kernel>::instance().find(spec.name), spec};
+    Chosen chosen;
+    chosen.bound = chooser_->prepared().bind(choice, shape, stages);
+    chosen.pick.kernel = kernel;
+    return std::make_unique<ChosenPlan>(std::move(chosen),
+                                        resident_ ? resident_->copied_bytes() : 0);
   }
 
  private:

@@ -77,6 +77,7 @@ class Bound {
       if (const std::int64_t place = place_of(row_of_c(a, row), device); place >= 0)
         wanted.push_back(static_cast<std::int32_t>(place / a_.window_rows));
     read_.read(std::move(wanted), {a_.window_ptr, a_.col_idx, a_.windows()}, device);
+    (void)work(device);
   }
 
   // How a row of the operand is added up, once `upload` has been called; none for a row that the
@@ -85,8 +86,9 @@ class Bound {
     const std::int64_t place = place_of(row_of_c(a, row), device);
     if (place < 0) return std::nullopt;
     const auto window = static_cast<std::int32_t>(place / a_.window_rows);
+    std::vector<std::int32_t> alone;
     return window::sum_order(
-        *a.a, row, read_.get(window, {a_.window_ptr, a_.col_idx, a_.windows()}, device),
+        *a.a, row, read_.get(window, {a_.window_ptr, a_.col_idx, a_.windows()}, device, alone),
         work(device), {a.precision, launch_.cut.team, arguments_.ordered, variant_.for_vectors()});
   }
 

@@ -34,18 +34,19 @@ class ReadWindows {
     }
   }
 
-  // What is returned is good until the next call.
-  WindowOfRow get(std::int32_t window, const WindowArrays& a, Device& device) {
+  // One that was not copied is copied to `alone`, and is good as long as that.
+  WindowOfRow get(std::int32_t window, const WindowArrays& a, Device& device,
+                  std::vector<std::int32_t>& alone) const {
     const auto found = std::ranges::lower_bound(windows_, window, {}, &Window::index);
     if (found != windows_.end() && found->index == window)
       return {std::span(columns_).subspan(found->at, found->tiles * kTileColumns), window,
               found->first_tile};
     std::int32_t tiles[2];
     device.download(tiles, a.window_ptr + window, sizeof tiles);
-    alone_.resize((tiles[1] - tiles[0]) * kTileColumns);
-    device.download(alone_.data(), a.col_idx + std::int64_t{tiles[0]} * kTileColumns,
-                    alone_.size() * sizeof(std::int32_t));
-    return {alone_, window, tiles[0]};
+    alone.resize((tiles[1] - tiles[0]) * kTileColumns);
+    device.download(alone.data(), a.col_idx + std::int64_t{tiles[0]} * kTileColumns,
+                    alone.size() * sizeof(std::int32_t));
+    return {alone, window, tiles[0]};
   }
 
  private:
@@ -80,7 +81,6 @@ class ReadWindows {
   };
   std::vector<Window> windows_;        // by index
   std::vector<std::int32_t> columns_;  // of all of them
-  std::vector<std::int32_t> alone_;    // of the one that was read last
 };
 
 }  // namespace spmmbench::window

@@ -72,6 +72,8 @@ inline SumOrder sum_order(const CsrMatrix& a, std::int64_t row, const WindowOfRo
   const std::int32_t sums = rules.for_vector ? 8 : 1;
   const auto window_end = w.first_tile + static_cast<std::int32_t>(w.columns.size()) / kOfTile;
   SumOrder order;
+  order.entries.reserve(a.row_length(row));
+  order.instructions.reserve(w.columns.size() / kOfTile);
   for (std::int32_t sum = 0; sum < sums; ++sum)
     for (const TileSpan& span : spans) {
       const std::int32_t end = span.first_tile + (span.tiles & ~TileSpan::kShared);

@@ -32,17 +32,23 @@ using HostMemory = std::size_t();
 std::unique_ptr<Device> open_host_device(HostMemory* left = available_memory_bytes);
 
 // `a` has values rounded to the precision; its row i is row row_ids[i] of C (empty: identity). The
-// reference takes at most `memory_share` of the free memory, but at least a row.
+// reference takes at most `memory_share` of the free memory, but at least a row. `copy` as in
+// verify/reference.hpp.
+inline constexpr double kReferenceShare = 0.25;
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
                                                       std::span<const std::int32_t> row_ids,
                                                       const DenseView& b, Device& device,
-                                                      double memory_share = 0.25);
+                                                      double memory_share = kReferenceShare,
+                                                      std::shared_ptr<void>* copy = nullptr);
 
 // Enqueues that the shared memory of all multiprocessors is overwritten.
 void cuda_clear_shared(Device& device);
 
 // verify/reference.hpp
-std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan> memories, Device& device);
+// `meanwhile` is called while the device computes them.
+std::vector<std::uint64_t> cuda_checksums(
+    std::span<const ByteSpan> memories, Device& device,
+    const std::function<void()>& meanwhile = [] {});
 
 inline constexpr std::size_t kPieceBytes = 128;
 inline constexpr std::size_t kMostPieces = 16;  // of a launch, whose arguments have at most 4 KiB
@@ -56,9 +62,9 @@ struct Piece {
 // dependent launch) starts before that.
 void cuda_write(std::span<const Piece> pieces, Device& device, double after_us = 0);
 
-// Enqueues reading what lies in a device's memory at some places, kPieceBytes from each on, by one
-// launch for kMostPieces of them. Returns where it lies on the host when the stream is done, one
-// behind the other, until the next call in this thread.
+// Enqueues reading what lies in a device's memory at some places, kPieceBytes from each on. Returns
+// where it lies on the host when the stream is done, one behind the other, until the call after the
+// next one in this thread.
 const unsigned char* cuda_read(std::span<const unsigned char* const> places, Device& device);
 
 // Enqueues copying from one place of a device's memory to another.

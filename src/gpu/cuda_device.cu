@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -281,6 +282,10 @@ class CudaDevice final : public Device, public BatchTimer {
     if (share != reserved_cache_)
       done &= cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, reserved_cache_) == cudaSuccess;
     done &= cudaCtxResetPersistingL2Cache() == cudaSuccess;
+    constexpr cudaStreamAttrValue kNoWindow{};
+    done &=
+        cudaStreamSetAttribute(static_cast<cudaStream_t>(stream().handle),
+                               cudaStreamAttributeAccessPolicyWindow, &kNoWindow) == cudaSuccess;
     if (!done) (void)cudaGetLastError();
   }
 
@@ -425,7 +430,7 @@ class CudaDevice final : public Device, public BatchTimer {
   std::mutex staging_mutex_;
   Buffer flush_buffer_;
   std::size_t reserved_cache_ = 0;  // for lines that persist, as the driver has it
-  std::uint64_t bytes_to_host_ = 0;
+  std::atomic<std::uint64_t> bytes_to_host_ = 0;
   double copy_bytes_per_second_ = 0;
 };
 

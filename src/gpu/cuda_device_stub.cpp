@@ -24,11 +24,13 @@ std::unique_ptr<Device> open_cuda_device(int, const std::function<bool()>&) {
 
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix&,
                                                       std::span<const std::int32_t>,
-                                                      const DenseView&, Device&, double) {
+                                                      const DenseView&, Device&, double,
+                                                      std::shared_ptr<void>*) {
   throw DeviceError("built without CUDA", false);
 }
 
-std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan>, Device&) {
+std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan>, Device&,
+                                          const std::function<void()>&) {
   throw DeviceError("built without CUDA", false);
 }
 

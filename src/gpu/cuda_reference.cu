@@ -227,20 +227,27 @@ __global__ void __launch_bounds__(kCompareThreads)
   if (threadIdx.x % 32 == 0 && own != 0) atomicAdd(sums + blockIdx.y, own);
 }
 
+// A as references read it.
+struct CopyOfA {
+  CopyOfA(const CsrMatrix& a, std::span<const std::int32_t> row_ids, bool fp64, Device& device)
+      : row_ptr(device.upload(a.row_ptr)),
+        col_idx(device.upload(a.col_idx)),
+        values(fp64 ? device.upload(a.values64) : device.upload(a.values)),
+        row_ids(device.upload(row_ids)),
+        block_scales(device.upload(a.block_scales)) {}
+  Buffer row_ptr, col_idx, values, row_ids, block_scales;
+};
+
 class CudaReference final : public ReferenceChecker {
  public:
-  CudaReference(const CsrMatrix& a, std::span<const std::int32_t> row_ids, const DenseView& b,
+  CudaReference(const CsrMatrix& a, std::shared_ptr<const CopyOfA> copy, const DenseView& b,
                 Device& device, double memory_share)
       : device_(device),
         memory_share_(memory_share),
         rows_(a.rows),
         b_(b),
         blocks_(kBlocksPerSm * device.info().sm_count),
-        row_ptr_(device.upload(a.row_ptr)),
-        col_idx_(device.upload(a.col_idx)),
-        values_(is_fp64() ? device.upload(a.values64) : device.upload(a.values)),
-        row_ids_(device.upload(row_ids)),
-        block_scales_(device.upload(a.block_scales)),
+        copy_(std::move(copy)),
         scale_(a.scale),
         cols_(a.cols) {}
 
@@ -284,12 +291,12 @@ class CudaReference final : public ReferenceChecker {
 
   cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
   UploadedCsr a() const {
-    return {row_ptr_.as<std::int64_t>(),
-            col_idx_.as<std::int32_t>(),
-            values_.data(),
-            row_ids_.as<std::int32_t>(),
+    return {copy_->row_ptr.as<std::int64_t>(),
+            copy_->col_idx.as<std::int32_t>(),
+            copy_->values.data(),
+            copy_->row_ids.as<std::int32_t>(),
             scale_,
-            block_scales_.as<float>(),
+            copy_->block_scales.as<float>(),
             cols_};
   }
   template <class T>
@@ -339,7 +346,8 @@ class CudaReference final : public ReferenceChecker {
   std::int64_t rows_;
   DenseView b_;
   int blocks_;
-  Buffer row_ptr_, col_idx_, values_, row_ids_, block_scales_, sums_;
+  std::shared_ptr<const CopyOfA> copy_;
+  Buffer sums_;
   float scale_;  // of A
   std::int64_t cols_;
   std::int64_t band_rows_ = 0;
@@ -348,7 +356,8 @@ class CudaReference final : public ReferenceChecker {
 
 }  // namespace
 
-std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan> memories, Device& device) {
+std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan> memories, Device& device,
+                                          const std::function<void()>& meanwhile) {
   std::vector<Word> sums(memories.size());
   const Buffer on_device = device.allocate(sums.size() * sizeof(Word));
   device.fill_bytes(on_device.data(), 0, on_device.bytes());
@@ -370,6 +379,7 @@ std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan> memories, De
         launched, on_device.as<Word>() + first);
     SPMMBENCH_CUDA_LAUNCHED();
   }
+  meanwhile();
   device.download(sums.data(), on_device.data(), on_device.bytes());
   return {sums.begin(), sums.end()};
 }
@@ -377,8 +387,12 @@ std::vector<std::uint64_t> cuda_checksums(std::span<const ByteSpan> memories, De
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
                                                       std::span<const std::int32_t> row_ids,
                                                       const DenseView& b, Device& device,
-                                                      double memory_share) {
-  return std::make_unique<CudaReference>(a, row_ids, b, device, memory_share);
+                                                      double memory_share,
+                                                      std::shared_ptr<void>* copy) {
+  auto known = copy == nullptr ? nullptr : std::static_pointer_cast<CopyOfA>(*copy);
+  if (!known) known = std::make_shared<CopyOfA>(a, row_ids, b.type == ElementType::f64, device);
+  if (copy != nullptr) *copy = known;
+  return std::make_unique<CudaReference>(a, std::move(known), b, device, memory_share);
 }
 
 }  // namespace spmmbench

@@ -42,7 +42,7 @@ struct WatchedPlaces {
 struct Notes {
   double* values;
   unsigned* counts;  // of each line
-  int* complete;     // of each warp: whether it looked until the end
+  int* complete;     // of each warp: whether it looked until the end; memory of the host
 
   __device__ double& value(unsigned line, unsigned i) const {
     return values[static_cast<std::size_t>(i) * (kWatchingWarps * kMostPlaces) + line];
@@ -110,7 +110,8 @@ struct DestroyStream {
 // Of a thread and a device: they take longer to make than a case has time for.
 struct Shared {
   std::unique_ptr<CUstream_st, DestroyStream> stream;
-  std::unique_ptr<unsigned char, FreeHost> memory;  // a ticket, and behind it ranges and answers
+  // A ticket, whether warps looked until the end, and behind both ranges and answers.
+  std::unique_ptr<unsigned char, FreeHost> memory;
   std::size_t bytes = 0;
   int ticket = 0;
   std::set<ElementType> known;  // whose kernels have run
@@ -124,6 +125,10 @@ struct Shared {
     *begun() = ticket;
   }
   volatile int* begun() const { return reinterpret_cast<volatile int*>(memory.get()); }
+  int* complete() const {
+    constexpr std::size_t kBehindTicket = 64;  // bytes: a line of its own
+    return reinterpret_cast<int*>(memory.get() + kBehindTicket);
+  }
 };
 
 Shared& shared_of(const Device& device) {
@@ -145,7 +150,7 @@ class CudaWatcher final : public Watcher {
       : device_(device),
         shared_(shared_of(device)),
         values_(device.allocate(sizeof(double) * kLines * kMostValues)),
-        state_(device.allocate(sizeof(int) * (kLines + kWatchingWarps + 1))) {
+        state_(device.allocate(sizeof(int) * (kLines + 1))) {
     device.fill_bytes(state_.data(), 0, state_.bytes());
     device.synchronize();  // what used this memory before is done as well
   }
@@ -174,6 +179,8 @@ class CudaWatcher final : public Watcher {
 
   std::vector<bool> found(std::span<const ValueRange> ranges) override {
     SPMMBENCH_CUDA(cudaStreamSynchronize(own()));
+    const int* const complete = shared_.complete();
+    if (std::count(complete, complete + kWatchingWarps, 1) != kWatchingWarps) return {};
     const std::size_t behind = kTicketBytes + ranges.size() * sizeof(ValueRange);
     shared_.reserve(behind + ranges.size());
     auto* const asked = reinterpret_cast<ValueRange*>(shared_.memory.get() + kTicketBytes);
@@ -185,17 +192,13 @@ class CudaWatcher final : public Watcher {
           notes(), asked, shared_.memory.get() + behind);
       SPMMBENCH_CUDA_LAUNCHED();
     }
-    std::array<int, kWatchingWarps> complete{};
-    SPMMBENCH_CUDA(cudaMemcpyAsync(complete.data(), notes().complete, sizeof complete,
-                                   cudaMemcpyDeviceToHost, own()));
     SPMMBENCH_CUDA(cudaStreamSynchronize(own()));
-    if (std::ranges::count(complete, 1) != kWatchingWarps) return {};
     return std::vector<bool>(answers, answers + ranges.size());
   }
 
  private:
   static constexpr std::size_t kLines = kWatchingWarps * kMostPlaces;
-  static constexpr std::size_t kTicketBytes = 128;  // a line of their own
+  static constexpr std::size_t kTicketBytes = 128;  // and of what is complete
 
   void watch(ElementType type, const WatchedPlaces& places) {
     visit_element_type<sizeof(__half), sizeof(double)>(type, [&](auto* tag) {
@@ -216,10 +219,8 @@ class CudaWatcher final : public Watcher {
   }
 
   cudaStream_t own() const { return shared_.stream.get(); }
-  Notes notes() const {
-    return {values_.as<double>(), state_.as<unsigned>(), state_.as<int>() + kLines};
-  }
-  int* ended() const { return state_.as<int>() + kLines + kWatchingWarps; }
+  Notes notes() const { return {values_.as<double>(), state_.as<unsigned>(), shared_.complete()}; }
+  int* ended() const { return state_.as<int>() + kLines; }
 
   Device& device_;
   Shared& shared_;

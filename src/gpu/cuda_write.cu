@@ -49,14 +49,25 @@ __global__ void __launch_bounds__(kPieceBytes)
   }
 }
 
+template <std::size_t kMost>
 struct Places {
-  std::array<const unsigned char*, kMostPieces> at{};
+  std::array<const unsigned char*, kMost> at{};
 };
 
 // One block for each place.
+template <std::size_t kMost>
 __global__ void __launch_bounds__(kPieceBytes)
-    read_pieces_kernel(const __grid_constant__ Places places, unsigned char* to) {
+    read_pieces_kernel(const __grid_constant__ Places<kMost> places, unsigned char* to) {
   to[blockIdx.x * kPieceBytes + threadIdx.x] = places.at[blockIdx.x][threadIdx.x];
+}
+
+template <std::size_t kMost>
+void read_pieces(std::span<const unsigned char* const> places, unsigned char* to, Device& device) {
+  Places<kMost> launched;
+  std::ranges::copy(places, launched.at.begin());
+  read_pieces_kernel<<<static_cast<unsigned>(places.size()), kPieceBytes, 0,
+                       static_cast<cudaStream_t>(device.stream().handle)>>>(launched, to);
+  SPMMBENCH_CUDA_LAUNCHED();
 }
 
 // Memory of the host to which a kernel writes.
@@ -93,22 +104,24 @@ void cuda_copy(const void* from, std::size_t bytes, void* to, Device& device) {
 }
 
 const unsigned char* cuda_read(std::span<const unsigned char* const> places, Device& device) {
-  thread_local std::size_t room = 0;
-  thread_local std::shared_ptr<unsigned char> scratch;
-  if (const std::size_t wanted = std::max(places.size(), kMostPieces); wanted > room) {
-    scratch = host_memory(wanted * kPieceBytes);
-    room = wanted;
+  constexpr std::size_t kMany = 256;  // 2 KiB of addresses: a launch has at most 4 of arguments
+  struct Scratch {
+    std::size_t room = 0;
+    std::shared_ptr<unsigned char> memory;
+  };
+  thread_local std::array<Scratch, 2> both;
+  std::swap(both[0], both[1]);
+  Scratch& scratch = both[0];
+  if (const std::size_t wanted = std::max(places.size(), kMostPieces); wanted > scratch.room)
+    scratch = {wanted, host_memory(wanted * kPieceBytes)};
+  unsigned char* to = scratch.memory.get();
+  for (; places.size() > kMostPieces; to += kMany * kPieceBytes) {
+    const auto now = places.first(std::min(kMany, places.size()));
+    read_pieces<kMany>(now, to, device);
+    places = places.subspan(now.size());
   }
-  for (std::size_t first = 0; first < places.size(); first += kMostPieces) {
-    const auto now = places.subspan(first, std::min(kMostPieces, places.size() - first));
-    Places launched;
-    std::ranges::copy(now, launched.at.begin());
-    read_pieces_kernel<<<static_cast<unsigned>(now.size()), kPieceBytes, 0,
-                         static_cast<cudaStream_t>(device.stream().handle)>>>(
-        launched, scratch.get() + first * kPieceBytes);
-    SPMMBENCH_CUDA_LAUNCHED();
-  }
-  return scratch.get();
+  if (!places.empty()) read_pieces<kMostPieces>(places, to, device);
+  return scratch.memory.get();
 }
 
 }  // namespace spmmbench

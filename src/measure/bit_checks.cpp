@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <functional>
-#include <new>
 #include <optional>
 #include <random>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/block_scales.hpp"
@@ -23,10 +22,9 @@ namespace {
 constexpr int kPredictedElements = 1024;
 constexpr std::int64_t kPredictedProducts = std::int64_t{1} << 21;
 
-// An element of C, how it is added up, and what its sum may be.
+// An element of C, and what its sum may be.
 struct Predicted {
   std::int64_t row, column;
-  SumOrder order;
   const unsigned char* at;
   std::vector<float> sums = {};
 };
@@ -81,31 +79,32 @@ BitCheck check_bits(const CaseInput& input, Plan& plan) {
   for (const std::int64_t row : rows) {
     const std::int64_t column = any_column(random);
     const std::int64_t row_of_c = problem.row_ids.empty() ? row : problem.row_ids[row];
-    if (std::optional<SumOrder> order = sums->sum_order(row, column))
-      elements.push_back({row, column, std::move(*order),
-                          static_cast<const unsigned char*>(c.data) +
-                              place(c, row_of_c, column) * bytes_of(c.type)});
+    elements.push_back({row, column,
+                        static_cast<const unsigned char*>(c.data) +
+                            place(c, row_of_c, column) * bytes_of(c.type)});
   }
   const auto predict = [&](Predicted& element) {
+    const std::optional<SumOrder> order = sums->sum_order(element.row, element.column);
+    if (!order) return;
     std::function<float(std::int64_t)> scale_of_blocks;
     if (has_block_scales(problem.precision))
       scale_of_blocks = [&](std::int64_t k) {
         return block_scale(a, element.row, k) * input.operands->block_scale_of_b(k, element.column);
       };
     element.sums = predicted_sums(
-        element.order, kernel, problem.precision, a,
+        *order, kernel, problem.precision, a,
         [&](std::int64_t k) { return input.operands->value_of_b(place(b, k, element.column)); },
         a.scale * b.scale, scale_of_blocks);
   };
-  bool has_memory = true;
+  std::exception_ptr error;
 #pragma omp parallel for schedule(dynamic, 8)
   for (Predicted& element : elements) try {
       predict(element);
-    } catch (const std::bad_alloc&) {
-#pragma omp atomic write
-      has_memory = false;
+    } catch (...) {
+#pragma omp critical
+      error = std::current_exception();
     }
-  if (!has_memory) throw std::bad_alloc();
+  if (error) std::rethrow_exception(error);
   std::erase_if(elements, [](const Predicted& element) { return element.sums.empty(); });
   check.predicted = static_cast<std::int64_t>(elements.size());
   check.equal = count_equal(elements, c.type, *input.device);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cfenv>
 #include <memory>
 #include <new>
@@ -21,7 +22,9 @@
 #include "measure/preparation.hpp"
 #include "measure/repeat.hpp"
 #include "process/interrupt.hpp"
+#include "process/new_threads.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/picking.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -33,12 +36,32 @@ double flops_of(const CaseInput& input) {
          static_cast<double>(input.members);
 }
 
+// Whether the kernel picks others, and can be told which. What else it says of a pick is not heard.
+bool picks(const CaseInput& input) {
+  return dynamic_cast<const BindsPick*>(input.prepared->kernel_a.get()) != nullptr;
+}
+
+// What the program finds out about a row is not what its kernel says of itself.
+void refuse_own_metrics(const PlanReport& report) {
+  constexpr std::array kMeasuredHere = {
+      "a_rounded_to_zero", "a_scale",         "a_scale_log2",     "a_scales",
+      "b_scale",           "b_scales",        "bits_equal",       "bits_predicted",
+      "elsewhere_ms",      "first_launch_us", "first_prepare_ms", "gpu_processes",
+      "inspect_b_us",      "launch_stall_ms", "least_us",         "preemptions_per_s",
+      "prepare_wall_ms",   "processors_used", "thread_ms",        "throttle_reasons",
+      "throttled_repeats", "zero_c_us"};
+  for (const char* own : kMeasuredHere)
+    if (report.metrics.contains(own))
+      throw Error(fmt::format("reports '{}', which the program measures itself", own));
+}
+
 void fill_from_plan(const Plan& plan, const CaseInput& input, ResultRow& row) {
   PlanReport report = plan.report();
+  refuse_own_metrics(report);
   row.device_bytes = report.device_bytes;
   row.format = std::move(report.format);
   row.params = std::move(report.params);
-  row.pick = std::move(report.pick);
+  if (picks(input)) row.pick = std::move(report.pick);
   row.issued_flops = report.issued_flops.value_or(flops_of(input));
   row.metrics.merge(report.metrics);
 }
@@ -59,11 +82,13 @@ void hold_stream(Device& device) {
 }
 
 // The kernel that `plan` launches, also where it is one that it picked.
-KernelChoice launched_by(const Plan& plan, const KernelChoice& choice) {
+KernelChoice launched_by(const Plan& plan, const CaseInput& input) {
   const PlanReport report = plan.report();
-  if (!report.pick) return choice;
+  if (!report.pick || !picks(input)) return *input.choice;
   const Spec spec = Spec::parse(report.pick->kernel);
-  return {Registry<Kernel>::instance().find(spec.name), spec.options};
+  const Kernel* const kernel = Registry<Kernel>::instance().find(spec.name);
+  if (kernel == nullptr) throw Error("names a kernel as its pick that there is not");
+  return {kernel, spec.options};
 }
 
 ExactSetting exact_setting(const CaseInput& input) {
@@ -71,14 +96,16 @@ ExactSetting exact_setting(const CaseInput& input) {
           input.take_c,  input.update, input.members};
 }
 
-// The kernel that is timed is tested: a choice with the values of the test could be another.
+// The kernel that is timed is tested, and told what to pick: a choice with the values of the test
+// could be another.
 ExactOutcome test_exactly(const CaseInput& input, const KernelChoice& launched) {
   PreparedA& prepared = *input.prepared;
   if (prepared.exact_kernel != launched.label()) prepared.exact_a.reset();
   prepared.exact_kernel = launched.label();
   ExactSetting setting = exact_setting(input);
-  setting.problem.options = launched.options;
-  return run_exact_test(*launched.kernel, setting, prepared.exact_a);
+  setting.problem.options = input.choice->options;
+  if (launched.kernel != input.choice->kernel) setting.pick = launched.label();
+  return run_exact_test(*input.choice->kernel, setting, prepared.exact_a);
 }
 
 // The input of a case whose exact test is of a kernel that another picked. Where all that could
@@ -182,6 +209,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   const Operands& operands = *input.operands;
   const KernelInfo& info = input.choice->kernel->info();
 
+  const NewThreads threads;
   // A case that ended early may have left them damaged.
   if (!is_intact(operands, device)) {
     (void)wrote_to_b(operands, device);
@@ -194,7 +222,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   KernelChoice launched = *input.choice;
   if (input.exact != nullptr) {
     const OwnSeconds since(Threads::caller);
-    launched = launched_by(*plan, *input.choice);
+    launched = launched_by(*plan, input);
     made.other_ms += since.passed() * 1e3;
   }
   const bool tests_timed_plan = input.exact != nullptr && takes_exact_values(input, launched);
@@ -252,6 +280,9 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     if (!repeats.right) return;
   }
   if (!take_times(input, limits, launches, row)) return;
+  constexpr double kLeastThreadMs = 5;  // several times what a driver's own threads work
+  const double thread_ms = device.info().kind == DeviceKind::cuda ? threads.seconds() * 1e3 : 0;
+  if (thread_ms > kLeastThreadMs) row.metrics["thread_ms"] = thread_ms;
   if (!input.calls_curve.empty()) {
     measure_several_calls(input, row);
     take_c(input);
@@ -282,6 +313,7 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
   const DeviceInfo& device = input.device->info();
   if (device.kind == DeviceKind::cuda) row.device_index = device.index;
   try {
+    input.device->unreserve_cache();
     const double start = steady_seconds();
     const Support support = check_support(*input.choice->kernel, input.problem, device);
     const double support_ms = (steady_seconds() - start) * 1e3;
@@ -308,6 +340,9 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
       skip(out_of_memory(*input.device, needed));
     } else {
       measure(input, limits, row);
+      StageTimer left;  // for the next case
+      add_unfinished_work(*input.device, Unfinished::everywhere, left);
+      add_stages(left, row);
       if (checksum_of_a(input.problem, *input.device) != input.a_checksum) {
         row.status = Status::wrong;
         row.reason = "A is not what it was: this kernel wrote to it, or one before";

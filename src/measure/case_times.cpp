@@ -203,6 +203,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   const auto read_soon = [&] {
     if (!input.take_c) checks.read_soon();
   };
+  // What a sample wrote is then judged after the next one, and that has less to wait for.
+  const bool begins_early = on_gpu && !input.take_c && input.update.plain();
   // How many of the first launches follow, and what they need. On a GPU it is chosen and made while
   // others run. 0: not yet.
   int cut_short = 0;
@@ -228,8 +230,11 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     checks.write_changes(us);
     if (info.ignores_stream) device.synchronize();
   };
-  const auto launch_late_batch = [&](int most) {
-    const int count = checks.length_up_to(std::min(most, kMostLateLaunches));
+  const auto late_length = [&](int most) {
+    return checks.length_up_to(std::min(most, kMostLateLaunches));
+  };
+  // Each calls `next` while it runs.
+  const auto launch_late_batch = [&](int most, int count, const std::function<void()>& next) {
     // Where B is constant, C is overwritten there: a pause would tell a kernel so.
     const double us = info.inspects_b ? 0 : std::max(kLateUs, sampler.sample_us / most);
     restart();
@@ -239,20 +244,25 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
       if (at == count - 1) write_late(us);
       launch(at);
     };
-    launch_batch(device, launch_late, count, sampler);
+    launch_batch(device, launch_late, count, sampler, [&] {
+      read_soon();
+      next();
+    });
     look(kLate);
     stalls.end(2 * count);  // recorded and replayed
   };
-  const auto launch_alone = [&] {  // not as a graph, nor behind an event
+  const auto launch_alone = [&](bool last) {  // not as a graph, nor behind an event
     poison_c();
     checks.before(1, false);
     stalls.begin();
     write_late(kLateUs);
     launch(0);
     if (on_gpu) read_soon();
+    if (on_gpu && !last) checks.make_ready(1, false);
     look(kLate);
     stalls.end(1);
   };
+  int late = 1;  // launches of the late batch that comes next
   bool poisoned = false, right = true;
   WatchedBatches watched(checks, input.operands->c.type, [&] { return make_cuda_watcher(device); });
   bool can_watch = on_gpu && !is_whole && !sampler.by_host_clock && checks.can_be_watched();
@@ -270,7 +280,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
     if (how == Again::no) return;
     ++checked;
     if (how == Again::first_launches) launch_first(batch, meanwhile);
-    else if (!watched.launch(batch)) throw CannotBeWatched();
+    else if (!watched.launch(batch, meanwhile)) throw CannotBeWatched();
   };
   std::optional<Again> again;  // after this sample, once it is known
   const AroundSample around_hot = {
@@ -284,6 +294,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             device.unreserve_cache();
             device.flush_cache();
           },
+      .warming = [&](const Batch& batch) { checks.make_ready(batch.launches); },
       .before =
           [&](int launches) {
             poll_interrupt();
@@ -300,18 +311,26 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
           [&](const Batch& batch) {
             read_soon();
             again = choose_again(batch);
-            if (*again == Again::first_launches && !is_whole) choose_first(batch);
-            else if (*again == Again::no || is_whole) checks.make_ready(batch.launches);
+            if (*again == Again::watched) {
+              checks.make_ready_watched(batch.launches);
+            } else if (*again == Again::first_launches && !is_whole) {
+              choose_first(batch);
+            } else {
+              checks.make_ready(batch.launches);
+              if (*again == Again::no && begins_early) checks.begin_early(batch.launches);
+            }
           },
       .after =
           [&](const Batch& batch) {
-            look();
+            if (checks.has_begun_early()) checks.judge_earlier();
+            else look();
             const Again how = again ? *again : choose_again(batch);
             again.reset();
             launch_again(batch, how, [&] { checks.make_ready(batch.launches); });
           },
       .end =
           [&](const Batch& batch) {
+            checks.settle();
             const int fewest = can_watch ? kFewestWhereWatched : kFewestChecks;
             while (batch.launches > 1 && checked < fewest)
               launch_again(
@@ -323,8 +342,10 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             restart();
             const int last =
                 reads_c ? 1 : 1 + (batch.launches - 1) / checks.views() * checks.views();
-            if (is_whole) launch_batch(device, launch, last, sampler);
-            else batch.first(last);
+            late = late_length(batch.launches);
+            const auto meanwhile = [&] { checks.make_ready(late, false); };
+            if (is_whole) launch_batch(device, launch, last, sampler, meanwhile);
+            else batch.first(last, meanwhile);
             take_c(input);
             right = right && verify(input, row);
           }};
@@ -357,7 +378,9 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
   stalls.add(times.hot, since_hot.waited());
   const int batch = times.hot.launches_per_sample;
   const int late_batches = info.inspects_b ? kFewestChecks : kLateBatches;
-  for (int i = 0; batch > 1 && i < late_batches; ++i) launch_late_batch(batch);
+  for (int left = batch > 1 ? late_batches : 0; left > 0; --left)
+    launch_late_batch(batch, std::exchange(late, late_length(batch)),
+                      [&] { checks.make_ready(left > 1 ? late : 1, false); });
 
   const AroundSample around_cold = {
       .before =
@@ -378,7 +401,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
       .after = [&](const Batch&) { look(); },
       .end =
           [&](const Batch& single) {
-            for (int i = 0; i < kLateLaunches; ++i) launch_alone();
+            for (int left = kLateLaunches; left > 0; --left) launch_alone(left == 1);
             checks.restore();
             poison_c();
             device.flush_cache();

@@ -18,6 +18,7 @@
 #include "measure/operands.hpp"
 #include "measure/preparation.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/picking.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/replacing.hpp"
 #include "verify/bound.hpp"
@@ -127,7 +128,8 @@ const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, 
     made.b.block_scales = made.scales_memory.as<float>();
   }
   fill(made.b, problem.precision, device);
-  made.reference = make_reference(*made.a, made.row_ids, made.b, device);
+  made.reference = make_reference(*made.a, made.row_ids, made.b, device,
+                                  members > 1 ? nullptr : &copies_[device.info().kind]);
   return made;
 }
 
@@ -289,6 +291,26 @@ class OtherValues {
   Device& device_;
 };
 
+// The plans of the kernel that another has picked.
+class OfPick final : public Prepared {
+ public:
+  OfPick(BindsPick& a, const std::string& pick) : a_(a), pick_(pick) {}
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return a_.bind_pick(pick_, shape, stages);
+  }
+
+ private:
+  BindsPick& a_;
+  const std::string& pick_;
+};
+
+std::unique_ptr<Plan> bind_plan(const ExactSetting& in, Prepared& a, StageTimer& stages) {
+  auto* const picks = in.pick.empty() ? nullptr : dynamic_cast<BindsPick*>(&a);
+  if (picks == nullptr) return bind_members(a, in.problem.shape(), in.members, stages);
+  OfPick picked(*picks, in.pick);
+  return bind_members(picked, in.problem.shape(), in.members, stages);
+}
+
 }  // namespace
 
 ExactOutcome run_exact_test(const Kernel& kernel, const ExactSetting& setting,
@@ -309,7 +331,7 @@ ExactOutcome run_exact_test(const Kernel& kernel, const ExactSetting& setting,
     timed([&] {
       if (!prepared)
         prepared = kernel.prepare(in.problem.operand(), in.problem.options, in.device, not_counted);
-      plan = bind_members(*prepared, in.problem.shape(), in.members, not_counted);
+      plan = bind_plan(in, *prepared, not_counted);
       plan->inspect_b(made.b, not_counted);
     });
     std::optional<ScaledLaunches> launches(std::in_place, *plan, kernel.info(), in.device);

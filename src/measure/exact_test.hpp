@@ -80,6 +80,7 @@ class ExactOperands {
   std::vector<const void*> values(const SparseOperand& like, Device& device);
   void release_memory() {  // on all devices
     on_device_.clear();
+    copies_.clear();
     values_memory_ = {};
   }
 
@@ -99,6 +100,7 @@ class ExactOperands {
   // By N, layout and what lies between lines of B.
   std::map<std::tuple<DeviceKind, std::int64_t, Layout, std::int64_t>, OnDevice> on_device_;
   Buffer values_memory_;
+  std::map<DeviceKind, std::shared_ptr<void>> copies_;  // of A, for references
 };
 
 // A as one kernel prepared it. The first case that needs it makes it; cases of other N share it.
@@ -119,6 +121,7 @@ struct ExactSetting {
   std::function<void()> take_c = {};
   Update update = {};
   std::int64_t members = 1;
+  std::string pick = {};  // the kernel that is launched, where the one that is tested picks others
 };
 
 struct ExactOutcome {

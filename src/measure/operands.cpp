@@ -12,6 +12,7 @@
 #include "core/block_scales.hpp"
 #include "core/dense_bytes.hpp"
 #include "core/greatest_magnitude.hpp"
+#include "gpu/backend.hpp"
 #include "measure/rows_of_b.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/reference.hpp"
@@ -155,15 +156,21 @@ std::uint64_t checksum_of_a(const SparseOperand& a, Device& device) {
       std::as_bytes(std::span(csr.row_ptr)), std::as_bytes(std::span(csr.col_idx)),
       std::as_bytes(std::span(csr.values)), std::as_bytes(std::span(csr.values64)),
       std::as_bytes(std::span(csr.block_scales))};
-  for (const std::uint64_t of_array : checksums_on_host(host_arrays)) add(of_array);
+  const auto add_host = [&] {
+    for (const std::uint64_t of_array : checksums_on_host(host_arrays)) add(of_array);
+  };
   const DeviceCsr* const copy = a.on_device;
+  if (copy == nullptr || device.info().kind == DeviceKind::host) add_host();
   if (copy == nullptr) return sum;
   const auto nnz = static_cast<std::size_t>(copy->nnz);
   const std::array arrays = {
       bytes_at(copy->row_ptr, static_cast<std::size_t>(copy->rows + 1) * sizeof(std::int64_t)),
       bytes_at(copy->col_idx, nnz * sizeof(std::int32_t)),
       bytes_at(copy->values, nnz * bytes_of(copy->value_type))};
-  for (const std::uint64_t of_array : checksums(arrays, device)) add(of_array);
+  const bool on_host = device.info().kind == DeviceKind::host;
+  for (const std::uint64_t of_array :
+       on_host ? checksums_on_host(arrays) : cuda_checksums(arrays, device, add_host))
+    add(of_array);
   return sum;
 }
 

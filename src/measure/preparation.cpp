@@ -245,7 +245,12 @@ void add_unfinished_work(Device& device, Unfinished look, StageTimer& stages) {
 }
 
 void add_stages(const StageTimer& stages, ResultRow& row) {
-  for (const auto& [stage, ms] : stages.stages_ms()) row.stages_ms[stage] += ms;
+  constexpr double kRoundingMs = 1e-6;
+  for (const auto& [stage, ms] : stages.stages_ms()) {
+    if (!(ms >= -kRoundingMs)) throw Error(fmt::format("stage '{}': {:g} ms", stage, ms));
+    // Loading is the program's own stage, and no part of a preparation.
+    row.stages_ms[stage == "load" ? "build" : stage] += ms;
+  }
   for (const std::string& stage : stages.kept())
     if (!contains(row.kept_stages, stage)) row.kept_stages.push_back(stage);
 }

@@ -30,11 +30,6 @@ constexpr std::int64_t kMostSpared = 8;  // of so many picks of a long row at le
 // Products that are computed while a batch runs, in half a millisecond or less.
 constexpr std::int64_t kProductsWithin = 24'576;
 constexpr std::int64_t kFewestWithin = 8;  // launches
-// Elements that are nearer to the product with the B of an earlier batch: of a right kernel at most
-// every second one, and that only where its rounding errors exceed what a product changes. For 64
-// of these 7/8 have a probability of 3e-10.
-constexpr std::int64_t kFewestCompared = 64;
-constexpr double kMostNearer = 7.0 / 8;
 
 // Copies memory by way of the system, which does not call a handler of this process where a page
 // may not be read. False where it may not: its content would be made by whoever reads it first.
@@ -187,6 +182,7 @@ UpdateChain SpotChecks::chain_of(const Watched& watched, std::int64_t j) const {
 
 void SpotChecks::before(int launches, bool write_now) {
   writes_changes_ = false;
+  if (std::exchange(has_begun_early_, false) && write_now && batch_.launches == launches) return;
   if (next_.launches != launches || next_.late == write_now) make_ready(launches, write_now);
   earlier_.insert(earlier_.end(), batch_.changes.begin(), batch_.changes.end());
   batch_ = std::exchange(next_, {});
@@ -198,6 +194,17 @@ void SpotChecks::before(int launches, bool write_now) {
   if (write_now) add_changes(pieces);
   write(pieces);
   earlier_.clear();
+}
+
+void SpotChecks::begin_early(int launches) {
+  unjudged_.push_back({batch_, std::exchange(read_, nullptr)});
+  before(launches);
+  has_begun_early_ = true;
+}
+
+void SpotChecks::make_ready_watched(int launches) {
+  make_ready(length_up_to(launches));
+  next_.of_any_launch = true;
 }
 
 void SpotChecks::add_changes(std::vector<Piece>& pieces) const {
@@ -365,68 +372,7 @@ std::vector<double> SpotChecks::read_c() {
                                batch_.watched[i].old.size() * bytes_of(type)))
         throw WrongLaunch("C cannot be read when the launch has returned", {});
   }
-  std::vector<double> values;
-  for (std::size_t i = 0; i < batch_.watched.size(); ++i)
-    for (std::int64_t j = 0; j < batch_.watched[i].columns(); ++j)
-      values.push_back(load_element(type, bytes.data() + i * kPieceBytes, j));
-  return values;
-}
-
-void SpotChecks::after(const char* what) {
-  // Before anything is computed: a thread may still write.
-  const std::vector<double> read = read_c();
-  if (std::exchange(writes_changes_, false)) earlier_.clear();
-  std::size_t at = 0;
-  for (const Watched& watched : batch_.watched) {
-    const auto k = static_cast<double>(a_.row_length(watched.row));
-    for (std::int64_t j = 0; j < watched.columns(); ++j) {
-      const std::int64_t column = watched.column + j;
-      const double got = read[at++];
-      const TwoTermSum& sum = watched.now[j];
-      ElementVerdict element;
-      double right = sum.sum, earlier = watched.old[j].sum;
-      if (update_.plain()) {
-        element = judge(got, sum.sum, sum.magnitude, k, bound_, sum.low);
-      } else {
-        UpdateChain chain = chain_of(watched, j), with_old = chain;
-        chain.launch(sum);
-        with_old.launch(watched.old[j]);
-        element = chain.judge(got);
-        right = chain.value();
-        earlier = with_old.value();
-      }
-      Verdict verdict;
-      verdict.error_over_bound = element.over_bound;
-      verdict.error_over_typical = element.over_typical;
-      verdict.worst_row = row_of_c(watched);
-      verdict.worst_col = column;
-      if (!(element.over_bound <= 1))
-        throw WrongLaunch(fmt::format("{}: error {:.3g} x bound at C({}, {})", what,
-                                      element.over_bound, verdict.worst_row, column),
-                          verdict);
-      if (!watched.mean_square.empty())
-        add_error(what, element.error, watched.mean_square[j], verdict);
-      if (constant_b_ || !element.comparable || right == earlier) continue;
-      ++compared_;
-      nearer_to_old_ += std::abs(got - earlier) < std::abs(got - right) ? 1 : 0;
-      if (compared_ >= kFewestCompared &&
-          static_cast<double>(nearer_to_old_) > kMostNearer * static_cast<double>(compared_))
-        throw WrongLaunch(fmt::format("{}: C({}, {}) is a product with an earlier B", what,
-                                      verdict.worst_row, column),
-                          verdict);
-    }
-  }
-}
-
-// A launch that rounds more than the kernel says may keep to the bound of each element.
-void SpotChecks::add_error(const char* what, double error, double mean_square,
-                           const Verdict& verdict) {
-  squares_ += error * error;
-  mean_squares_ += mean_square;
-  if (++added_ < kFewestCompared || squares_ <= kMeanMargin * kMeanMargin * mean_squares_) return;
-  throw WrongLaunch(fmt::format("{}: all errors together are {:.3g} x what rounding leaves", what,
-                                std::sqrt(squares_ / mean_squares_) / kMeanMargin),
-                    verdict);
+  return values_of(batch_, bytes.data());
 }
 
 std::vector<const void*> SpotChecks::watched_places() const {
@@ -479,6 +425,8 @@ void SpotChecks::restore() {
   write(pieces);
   earlier_.clear();
   batch_ = {};
+  unjudged_.clear();
+  has_begun_early_ = false;
 }
 
 }  // namespace spmmbench

@@ -75,6 +75,13 @@ class SpotChecks {
   // Draws the changes of the batch that comes next, and computes what they make of C. Spares
   // `before` that of the same batch.
   void make_ready(int launches, bool write_now = true);
+  // On a GPU, behind read_soon: enqueues what `before` of the next batch would write, and leaves
+  // the batch that runs to `judge_earlier` or `settle`, in the place of `after`.
+  void begin_early(int launches);
+  bool has_begun_early() const { return has_begun_early_; }
+  // What has been read when the batch that was begun early may still be read: all but the last.
+  void judge_earlier();
+  void settle();  // what has not been judged yet
   // On a GPU the values change that many microseconds after what has been enqueued is done. A
   // launch that does not wait for this multiplies the B that was there before.
   void write_changes(double after_us = 0);
@@ -86,7 +93,10 @@ class SpotChecks {
   // where B stays, nor where launches read C, which shows each of them in the last.
   bool can_be_watched() const { return !constant_b_ && update_.beta == 0; }
   // Takes the place of `before`: what changes is for any of the launches.
-  void before_watched(int launches) { before(length_up_to(launches)); }
+  void before_watched(int launches) {
+    before(next_.of_any_launch ? next_.launches : length_up_to(launches));
+  }
+  void make_ready_watched(int launches);  // spares before_watched that
   std::vector<const void*> watched_places() const;
   // What these elements are when launches have written them, for that one and others that chance
   // picks: as many as can be computed while a batch runs.
@@ -120,6 +130,7 @@ class SpotChecks {
   struct Checked {
     int launches = 0;
     bool late = false;                // B changes before the last of them
+    bool of_any_launch = false;       // these are the first of a batch that is watched
     int first_view = 0;               // of B
     const DenseView* last = nullptr;  // the B of the last
     std::vector<Watched> watched;
@@ -154,8 +165,16 @@ class SpotChecks {
                   std::vector<Piece>& pieces) const;
   void add_changes(std::vector<Piece>& pieces) const;              // of this batch
   void write(std::span<const Piece> pieces, double after_us = 0);  // to B or C, in this order
+  // What was not judged when the next batch began, and where C is brought.
+  struct Unjudged {
+    Checked batch;
+    const unsigned char* read;
+  };
+
   // The elements of C of all that is watched, one after the other.
   std::vector<double> read_c();
+  std::vector<double> values_of(const Checked& batch, const unsigned char* bytes) const;
+  void conclude(const Checked& batch, const std::vector<double>& values, const char* what);
   const void* place_in_c(const Watched& watched) const;
   std::int64_t place_of(const DenseView& b, std::int64_t k, std::int64_t j) const;
 
@@ -175,6 +194,8 @@ class SpotChecks {
   // certain when the batch is over.
   bool writes_changes_ = false;
   Checked batch_, next_;                 // the latest batch, and the one that was made ready
+  std::vector<Unjudged> unjudged_;       // of batches before
+  bool has_begun_early_ = false;         // batch_, which has not been launched
   const unsigned char* read_ = nullptr;  // where read_soon brings what it reads
   std::int64_t compared_ = 0, nearer_to_old_ = 0;
   std::int64_t added_ = 0;  // errors, whose squares are

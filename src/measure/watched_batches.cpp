@@ -27,7 +27,7 @@ std::size_t missing_launches(const std::vector<bool>& found, std::size_t places)
 
 }  // namespace
 
-bool WatchedBatches::launch(const Batch& batch) {
+bool WatchedBatches::launch(const Batch& batch, const Batch::Meanwhile& meanwhile) {
   // An element can change between two looks. A launch that writes it is missed rarely, and another
   // time seen: at one look in ten, 2,000 elements would all be seen but for a probability of 2e-13.
   constexpr int kMostTries = 16;
@@ -56,7 +56,9 @@ bool WatchedBatches::launch(const Batch& batch) {
     batch.first(batch.launches, [&] {
       watcher_->end();
       seconds = steady_seconds() - start;
-      if (ranges.empty()) ranges = checks_.watched_ranges(batch.launches);
+      if (!ranges.empty()) return;
+      ranges = checks_.watched_ranges(batch.launches);
+      meanwhile();
     });
     const std::vector<bool> found = watcher_->found(ranges);
     if (found.empty()) {

@@ -21,8 +21,9 @@ class WatchedBatches {
 
   // Launches all of the batch, a few times where that leaves a doubt, and gives no time. Throws
   // WrongLaunch where an element of C never was what a launch makes of it. False where nobody can
-  // look at C while launches run.
-  bool launch(const Batch& batch);
+  // look at C while launches run. `meanwhile` is called once, while they do.
+  bool launch(
+      const Batch& batch, const Batch::Meanwhile& meanwhile = [] {});
 
  private:
   SpotChecks& checks_;

@@ -79,6 +79,8 @@ void Warnings::add(const ResultRow& row) {
     elsewhere_.note(it->second, row);
   if (const auto it = row.metrics.find("processors_used"); it != row.metrics.end())
     processors_.note(it->second, row);
+  if (const auto it = row.metrics.find("thread_ms"); it != row.metrics.end())
+    threads_.note(it->second, row);
   if (const auto it = row.metrics.find("launch_stall_ms"); it != row.metrics.end() && !preempted)
     (row.metrics.contains("gpu_processes") ? shared_ : stalls_).note(it->second, row);
   // Where other work took the processors, the cache need not be the reason.
@@ -154,6 +156,12 @@ std::vector<std::string> Warnings::lines() const {
         "held it up",
         slow_prepare_.rows, rows_, kHiddenPreparationUs / 1e3, slow_prepare_.worst,
         slow_prepare_.where));
+  if (threads_.rows > 0)
+    lines.push_back(
+        fmt::format("in {} of {} rows threads that the kernel has begun worked while it was timed "
+                    "on a GPU (worst "
+                    "{:.0f} ms: {}): they may keep B in the cache, or prepare what launches use",
+                    threads_.rows, rows_, threads_.worst, threads_.where));
   if (processors_.rows > 0)
     lines.push_back(fmt::format(
         "{} of {} rows used more processors than OpenMP has threads (worst {:.1f}: {}), so they do "

@@ -11,6 +11,7 @@
 #include "core/steady_seconds.hpp"
 #include "gpu/given_csr.hpp"
 #include "measure/preparation.hpp"
+#include "process/processors.hpp"
 #include "run/failing.hpp"
 #include "verify/reference.hpp"
 
@@ -66,6 +67,7 @@ void MatrixRun::select(const PlannedCase& planned) {
     a_checksums_.clear();
     resident_.reset();
     operands_.clear();
+    copy_.reset();
     diagonal_.reset();
     compulsory_.clear();
     a_error_.clear();
@@ -93,7 +95,7 @@ MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, const Case
         make_operands(input.checked_a(), input.problem.n, planned.group->precision,
                       planned.group->c_type, layout, host_b_, cases_.load.seed, device, form);
     made.reference =
-        make_reference(input.checked_a(), input.checked_row_ids(), made.operands.b, device);
+        make_reference(input.checked_a(), input.checked_row_ids(), made.operands.b, device, &copy_);
   };
   try {
     make();
@@ -119,6 +121,7 @@ void MatrixRun::release_memory() {
   prepared_ = {};
   resident_.reset();
   operands_.clear();
+  copy_.reset();
   if (exact_) exact_->release_memory();
 }
 
@@ -139,6 +142,9 @@ double MatrixRun::transpose_ms(Device& device) {
 }
 
 void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
+  // What one kernel chose is not for the next.
+  thread_local const Processors at_first;
+  at_first.restore();
   const auto fail = [&row](const std::string& reason) {
     row.status = Status::failed;
     row.reason = reason;

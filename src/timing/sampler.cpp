@@ -73,7 +73,7 @@ Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& li
     const int batch = recorded.launches;
     const auto meanwhile = [&] { around.meanwhile(recorded); };
     around.begin();
-    recorded.first(batch);
+    recorded.first(batch, [&] { around.warming(recorded); });
     std::vector<double> samples;
     const double start = clock();
     while (!limits.enough(samples, clock() - start)) {
@@ -110,9 +110,9 @@ Timing sample_cold(Device& device, const LaunchAt& launch, const SampleLimits& l
   return summarise(std::move(samples), 1);
 }
 
-void launch_batch(Device& device, const LaunchAt& launch, int count,
-                  const SamplerOptions& options) {
-  record(device, launch, count, options).first(count);
+void launch_batch(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options,
+                  const Batch::Meanwhile& meanwhile) {
+  record(device, launch, count, options).first(count, meanwhile);
 }
 
 }  // namespace spmmbench

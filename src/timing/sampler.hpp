@@ -49,6 +49,7 @@ struct Batch {
 // that of Batch::first.
 struct AroundSample {
   std::function<void()> begin = [] {};  // hot: before the batch that warms up for the samples
+  std::function<void(const Batch&)> warming = [](const Batch&) {};  // while it runs
   std::function<void(int launches)> before = [](int) {};
   std::function<void()> flushed = [] {};  // cold: behind the flush of the cache, on the stream
   std::function<void(const Batch&)> meanwhile = [](const Batch&) {};
@@ -67,6 +68,8 @@ Timing sample_cold(Device& device, const LaunchAt& launch, const SampleLimits& l
                    const Clock& clock = steady_seconds);
 
 // One batch, as a sample of sample_hot launches it.
-void launch_batch(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options);
+void launch_batch(
+    Device& device, const LaunchAt& launch, int count, const SamplerOptions& options,
+    const Batch::Meanwhile& meanwhile = [] {});
 
 }  // namespace spmmbench

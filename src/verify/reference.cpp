@@ -214,8 +214,10 @@ std::vector<std::uint64_t> checksums_on_host(std::span<const ByteSpan> memories)
 
 std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,
                                                  std::span<const std::int32_t> row_ids,
-                                                 const DenseView& b, Device& device) {
-  if (device.info().kind == DeviceKind::cuda) return make_cuda_reference(a, row_ids, b, device);
+                                                 const DenseView& b, Device& device,
+                                                 std::shared_ptr<void>* copy) {
+  if (device.info().kind == DeviceKind::cuda)
+    return make_cuda_reference(a, row_ids, b, device, kReferenceShare, copy);
   if (b.type == ElementType::f64) return std::make_unique<HostReference<double>>(a, row_ids, b);
   return std::make_unique<HostReference<float>>(a, row_ids, b);
 }

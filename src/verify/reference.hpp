@@ -14,10 +14,12 @@
 namespace spmmbench {
 
 // `a`, `row_ids` (row i of `a` is row row_ids[i] of C; empty: identity) and the memory of `b` must
-// outlive the checker.
+// outlive the checker. `copy`: of both in this device's memory, for other references of them; none
+// yet where it is null.
 std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,
                                                  std::span<const std::int32_t> row_ids,
-                                                 const DenseView& b, Device& device);
+                                                 const DenseView& b, Device& device,
+                                                 std::shared_ptr<void>* copy = nullptr);
 
 // Of each of these memories of the device: the sum of word_hash over its words.
 std::vector<std::uint64_t> checksums(std::span<const ByteSpan> memories, Device& device);

@@ -78,8 +78,8 @@ class Cheats(CliCase):
 class CheatTableTest(unittest.TestCase):
     """tests/faults/cheats.csv, of which scripts/docs_tables_cheats.py makes a page"""
 
-    RIGHT = {"cheat_none", "cheat_copies_a_to_shared_memory", "cheat_one_kernel", "cheat_sees_the_arithmetic", "cheat_takes_values",
-             "product_right"}
+    RIGHT = {"cheat_none", "cheat_copies_a_to_shared_memory", "cheat_one_kernel", "cheat_sees_the_arithmetic",
+             "cheat_sees_the_threads", "cheat_takes_values", "product_right"}
 
     def lines(self, name):
         with open(SOURCE / "tests/faults" / name, newline="") as file:
@@ -207,6 +207,20 @@ class CheatsTest(Cheats):
             self.assertGreater(row["hot"]["min_us"], row["metrics"]["inspect_b_us"])
             self.assertGreater(row["hot"]["median_us"], rows["none"]["hot"]["median_us"] / 4, kernel)
 
+    def test_what_a_kernel_says_of_itself_is_not_believed(self):
+        row = self.rows(SHORT_ROWS, "reports_a_look")["reports_a_look"]
+        self.assertEqual(row["status"], "failed", row)
+        self.assertIn("reports 'inspect_b_us', which the program measures itself", row["reason"])
+        self.assert_wrong(self.rows(self.wide_values(1000, 0), "names_a_pick"), {"names_a_pick": "exact test: C(0, "})
+        self.assert_shown(self.rows(SHORT_ROWS, "in_a_stage_load"))
+
+    def test_a_kernel_leaves_nothing_to_those_that_follow(self):
+        rows = self.rows(SHORT_ROWS, "takes_threads", "sees_the_threads", "runs_on", "none")
+        for kernel, row in rows.items():
+            self.assertEqual(row["status"], "ok", (kernel, row["reason"]))
+        self.assertGreater(rows["runs_on"]["stages_ms"]["unfinished"], 150)
+        self.assertLess(sum(rows["none"]["stages_ms"].values()), 100)
+
     @unittest.skipIf(os.cpu_count() < 4, "too few processors that other work may take")
     def test_more_processors_than_threads_of_openmp_are_noticed(self):
         with unittest.mock.patch.dict(ENVIRONMENT, OMP_NUM_THREADS="1"):
@@ -329,6 +343,30 @@ class GpuCheatsTest(Cheats):
         self.assertEqual(honest["status"], "ok", honest["reason"])
         self.assertTrue(honest["exact"]["timed_plan"])
         self.assert_wrong(rows)
+
+    def test_what_a_kernel_says_of_itself_is_not_believed(self):
+        row = self.rows(SHORT_ROWS, "reports_a_look")["reports_a_look"]
+        self.assertEqual(row["status"], "failed", row)
+        self.assertIn("reports 'inspect_b_us', which the program measures itself", row["reason"])
+        self.assert_wrong(self.rows(self.wide_values(1000, 0), "names_a_pick"), {"names_a_pick": "exact test: C(0, "})
+
+    def test_a_kernel_leaves_nothing_to_those_that_follow(self):
+        wide = "gen:uniform?rows=16000&cols=16000&density=0.002"
+        alone = self.rows(wide, "none", n=128)["none"]
+        rows = self.rows(wide, "leaves_a_window", "none", n=128)
+        for kernel, row in rows.items():
+            self.assertEqual(row["status"], "ok", (kernel, row["reason"]))
+        self.assertLess(rows["none"]["hot"]["median_us"], alone["hot"]["median_us"] * 1.2)
+        rows = self.rows(SHORT_ROWS, "runs_on", "none")
+        self.assertGreater(rows["runs_on"]["stages_ms"]["unfinished"], 150)
+        self.assertLess(rows["none"]["stages_ms"].get("unfinished", 0), 100)
+
+    def test_a_thread_beside_launches_is_shown(self):
+        rows = self.rows(SHORT_ROWS, "warms_in_a_thread", "none")
+        for kernel, row in rows.items():
+            self.assertEqual(row["status"], "ok", (kernel, row["reason"]))
+        self.assertGreater(rows["warms_in_a_thread"]["metrics"]["thread_ms"], 5)
+        self.assertNotIn("thread_ms", rows["none"]["metrics"])
 
     def test_who_writes_to_a_or_far_behind_c_is_wrong(self):
         self.assert_wrong(self.rows(SHORT_ROWS, "clears_a"), {"clears_a": "A is not what it was"})

@@ -481,6 +481,14 @@ class HostCode(Plugins):
 
 
 class CudaFaults(Plugins):
+    def one_small_value(self):
+        """A matrix whose first nonzero is hidden by rounding, but in the exact test."""
+        path = self.folder / "small.mtx"
+        lines = [f"{row + 1} {(row * 7 + i * 13) % 900 + 1} {1e-9 if row == i == 0 else 0.3 + i / 40}"
+                 for row in range(1000) for i in range(20)]
+        path.write_text("\n".join(["%%MatrixMarket matrix coordinate real general", f"1000 900 {len(lines)}", *lines, ""]))
+        return path
+
     @unittest.skipUnless(shutil.which("nvcc"), "needs nvcc")
     def test_on_a_gpu_too_a_fault_costs_its_row(self):
         library = FOLDER / "libflags_cuda.so"
@@ -491,9 +499,16 @@ class CudaFaults(Plugins):
         rows = self.rows(library, "--timeout", 20, device=0, expected=2)
         for name, status in (
                 ("good", "ok"), ("both", "ok"), ("adds", "ok"), ("legacy", "ok"), ("waits", "ok"), ("own_stream", "wrong"),
-                ("no_launch", "wrong"), ("beyond", "wrong"), ("far", "failed"), ("trap", "failed"), ("hang", "timeout")):
+                ("no_launch", "wrong"), ("beyond", "wrong"), ("far", "failed"), ("trap", "failed"), ("hang", "timeout"),
+                ("takes_values", "ok")):
             with self.subTest(name):
                 self.assert_reason(rows["flags_cuda:" + name], status, "")
+        rows = self.rows(",".join(f"{library}:{name}" for name in ("takes_values", "leaves_out")), device=0, expected=2,
+                         matrix=self.one_small_value())
+        self.assert_reason(rows["flags_cuda:leaves_out"], "wrong", "exact test with other values in place: C(0, ")
+        honest = rows["flags_cuda:takes_values"]
+        self.assert_reason(honest, "ok", "")
+        self.assertTrue(honest["exact"]["timed_plan"])
 
 
 if __name__ == "__main__":

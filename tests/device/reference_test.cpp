@@ -64,8 +64,11 @@ class Product {
     c.data = c_copy.data();
     if (device.info().kind == DeviceKind::host)
       return make_reference(a_, {}, b, device)->check(c, kBound);
-    const auto reference = make_cuda_reference(a_, {}, b, device, memory_share);
+    std::shared_ptr<void> copy;
+    const auto reference = make_cuda_reference(a_, {}, b, device, memory_share, &copy);
     const Verdict first = reference->check(c, kBound);
+    const auto of_copy = make_cuda_reference(a_, {}, b, device, memory_share, &copy);
+    EXPECT_EQ(of_copy->check(c, kBound).error_over_bound, first.error_over_bound);
     reference->release_memory();
     const Verdict second = reference->check(c, kBound);
     EXPECT_EQ(first.error_over_bound, second.error_over_bound);

@@ -68,6 +68,27 @@ TEST(SpotChecksOnDevice, WhatIsReadIsWhatLiesAtEachPlace) {
       ASSERT_EQ(read[i * kPieceBytes + j], bytes[places[i] + j]) << i << ", " << j;
 }
 
+TEST(SpotChecksOnDevice, AThousandPlacesAreReadAndTheReadBeforeIsStillThere) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  std::vector<unsigned char> bytes(3000);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i * 37 / 3);
+  const Buffer memory = device.upload(bytes);
+  for (const std::size_t count : {1, 16, 17, 256, 257, 1024}) {
+    std::vector<const unsigned char*> at;
+    for (std::size_t i = 0; i < count; ++i)
+      at.push_back(memory.as<unsigned char>() + i * 41 % (bytes.size() - kPieceBytes));
+    const unsigned char* const read = cuda_read(at, device);
+    const std::vector<const unsigned char*> first = {memory.as<unsigned char>()};
+    const unsigned char* const other = cuda_read(first, device);
+    device.synchronize();
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_TRUE(std::equal(read + i * kPieceBytes, read + (i + 1) * kPieceBytes,
+                             bytes.begin() + (at[i] - memory.as<unsigned char>())))
+          << i << " of " << count;
+    ASSERT_TRUE(std::equal(other, other + kPieceBytes, bytes.begin()));
+  }
+}
+
 TEST(SpotChecksOnDevice, AGraphLaunchesAsManyAsItIsTold) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   constexpr int kLaunches = 6;
@@ -197,6 +218,29 @@ TEST_P(LaunchesOnDevice, ARightLaunchPassesAndOneThatDoesNothingIsFoundOut) {
       for (int at = 0; at < launches; ++at) plan->launch(checks.b(at), operands.c, device.stream());
       EXPECT_NO_THROW(checks.after());
     }
+    // The next batch begins before the one that runs is judged.
+    checks.before(2);
+    const auto launch_and_begin = [&](bool works) {
+      for (int at = 0; works && at < 2; ++at)
+        plan->launch(checks.b(at), operands.c, device.stream());
+      checks.read_soon();
+      checks.make_ready(2);
+      checks.begin_early(2);
+      EXPECT_TRUE(checks.has_begun_early());
+      device.synchronize();
+      checks.before(2);
+    };
+    for (int i = 0; i < 5; ++i) {
+      launch_and_begin(true);
+      EXPECT_NO_THROW(checks.judge_earlier());
+    }
+    EXPECT_NO_THROW(checks.settle());
+    launch_and_begin(false);
+    EXPECT_NO_THROW(checks.judge_earlier()) << "the last is judged behind the next one";
+    launch_and_begin(true);
+    EXPECT_THROW(checks.judge_earlier(), WrongLaunch) << "B has changed";
+    checks.restore();
+    EXPECT_FALSE(wrote_to_b(operands, device));
     checks.before(1);
     EXPECT_THROW(checks.after(), WrongLaunch) << "B has changed";
     EXPECT_TRUE(wrote_to_b(operands, device)) << "the changes are in B";

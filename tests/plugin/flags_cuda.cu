@@ -1,6 +1,8 @@
 // A plug-in for the tests, on the GPU: kernels that work in their own way and say so, and kernels
 // with one fault each. All are the same product in fp32, one thread per element of C.
 
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -9,6 +11,7 @@
 struct spmmbench_prepared {
   const spmmbench_kernel* kernel;
   spmmbench_csr a;
+  float* values = nullptr;  // of a kernel that takes new ones
 };
 struct spmmbench_plan {
   const spmmbench_prepared* prepared;
@@ -34,6 +37,12 @@ __global__ void product(spmmbench_csr a, spmmbench_dense b, spmmbench_dense c, b
   else *out = sum;
 }
 
+// What is zero stays so, where `keeps_zeros`.
+__global__ void take(const float* values, long long count, bool keeps_zeros, float* kept) {
+  const long long e = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
+  if (e < count && (!keeps_zeros || kept[e] != 0)) kept[e] = values[e];
+}
+
 __global__ void write_at(float* c, long long at) { c[at] = 1; }
 __global__ void spin(volatile int* never) {
   while (*never == 0) {
@@ -53,11 +62,47 @@ bool has_a_on_both(const spmmbench_csr& a) {
   return std::memcmp(copy.data(), host->values, a.nnz * sizeof(float)) == 0;
 }
 
+// Values as the exact test has them: of few bits.
+bool looks_exact(const spmmbench_csr& a) {
+  std::vector<float> values(a.nnz);
+  cudaMemcpy(values.data(), a.values, a.nnz * sizeof(float), cudaMemcpyDeviceToHost);
+  for (const float value : values)
+    if (std::ldexp(value, 13) != std::round(std::ldexp(value, 13))) return false;
+  return true;
+}
+
+void take_values(const spmmbench_prepared& prepared, const void* values, bool keeps_zeros,
+                 cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>((prepared.a.nnz + 255) / 256);
+  take<<<blocks, 256, 0, stream>>>(static_cast<const float*>(values), prepared.a.nnz, keeps_zeros,
+                                   prepared.values);
+}
+
+// Copies A's values. "leaves_out" has zero in the place of the first one, but where it prepares for
+// the exact test.
+spmmbench_status copy_values(spmmbench_prepared& prepared) {
+  const std::size_t bytes = prepared.a.nnz * sizeof(float);
+  if (cudaMalloc(reinterpret_cast<void**>(&prepared.values), bytes) != cudaSuccess)
+    return SPMMBENCH_FAILED;
+  take_values(prepared, prepared.a.values, false, nullptr);
+  if (is(prepared.kernel, "leaves_out") && !looks_exact(prepared.a))
+    cudaMemset(prepared.values, 0, sizeof(float));
+  return cudaDeviceSynchronize() == cudaSuccess ? SPMMBENCH_OK : SPMMBENCH_FAILED;
+}
+
+spmmbench_status replace_values(spmmbench_prepared* prepared, const void* values,
+                                std::int32_t value_type, std::int32_t memory, void* stream) {
+  if (value_type != SPMMBENCH_F32 || memory != SPMMBENCH_CUDA) return SPMMBENCH_FAILED;
+  take_values(*prepared, values, is(prepared->kernel, "leaves_out"),
+              static_cast<cudaStream_t>(stream));
+  return cudaGetLastError() == cudaSuccess ? SPMMBENCH_OK : SPMMBENCH_FAILED;
+}
+
 spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
                          const spmmbench_stages*, spmmbench_prepared** out) {
   if (is(kernel, "both") && !has_a_on_both(*problem->a)) return SPMMBENCH_FAILED;
   *out = new spmmbench_prepared{kernel, *problem->a};
-  return SPMMBENCH_OK;
+  return kernel->replace_values == nullptr ? SPMMBENCH_OK : copy_values(**out);
 }
 
 spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape*, const spmmbench_stages*,
@@ -70,7 +115,8 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape*, cons
 spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const spmmbench_dense* c,
                         void* given) {
   const spmmbench_kernel* kernel = plan->prepared->kernel;
-  const spmmbench_csr& a = plan->prepared->a;
+  spmmbench_csr a = plan->prepared->a;
+  if (plan->prepared->values != nullptr) a.values = plan->prepared->values;
   auto* stream = static_cast<cudaStream_t>(given);
   if (is(kernel, "no_launch")) return SPMMBENCH_OK;
   if (is(kernel, "legacy")) stream = nullptr;
@@ -94,7 +140,10 @@ void destroy_plan(spmmbench_plan* plan) {
   cudaStreamDestroy(plan->own);
   delete plan;
 }
-void destroy_prepared(spmmbench_prepared* prepared) { delete prepared; }
+void destroy_prepared(spmmbench_prepared* prepared) {
+  cudaFree(prepared->values);
+  delete prepared;
+}
 
 std::vector<spmmbench_kernel> describe() {
   spmmbench_kernel model = {};
@@ -127,6 +176,10 @@ std::vector<spmmbench_kernel> describe() {
   add("legacy", SPMMBENCH_IGNORES_STREAM);
   add("waits", SPMMBENCH_IGNORES_STREAM);
   for (const char* name : {"own_stream", "no_launch", "beyond", "far", "trap", "hang"}) add(name);
+  for (const char* name : {"takes_values", "leaves_out"}) {
+    add(name);
+    kernels.back().replace_values = replace_values;
+  }
   return kernels;
 }
 

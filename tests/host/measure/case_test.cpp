@@ -173,8 +173,19 @@ TEST_F(RunCase, TheExactTestIsOfTheKernelThatAMeasurementPicked) {
   EXPECT_TRUE(run(kernel, prepared, 6));
   EXPECT_EQ(row_.status, Status::ok) << row_.reason;
   EXPECT_TRUE(row_.exact->passed);
-  EXPECT_EQ(kernel.prepared(), kShortPreparations);
+  EXPECT_EQ(kernel.prepared(), kShortPreparations + 1) << "once for the test";
   EXPECT_EQ(prepared.exact_kernel, "cpu_csr");
+  EXPECT_EQ(kernel.told(), "cpu_csr");
+}
+
+TEST_F(RunCase, APickIsNotHeardOfAKernelThatCannotBeToldOne) {
+  const PlantedKernel kernel(Fault::picks_what_it_kept);
+  PreparedA prepared;
+  exactly_ = 24;
+  EXPECT_TRUE(run(kernel, prepared, 6));
+  EXPECT_EQ(row_.status, Status::ok) << row_.reason;
+  EXPECT_EQ(prepared.exact_kernel, "planted");
+  EXPECT_FALSE(row_.pick);
 }
 
 TEST_F(RunCase, TheExactTestHasTheBitsOfTheKernelThatAMeasurementPicked) {

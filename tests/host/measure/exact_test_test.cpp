@@ -9,6 +9,7 @@
 #include <new>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "measure/operands.hpp"
 #include "measure/repeat.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/picking.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/exact.hpp"
 
@@ -86,6 +88,25 @@ class RowKernel final : public Kernel {
 
   WriteRow write_;
   KernelInfo info_;
+};
+
+// A prepared A of a kernel that picks others, and notes which it is told.
+class Picks final : public Prepared, public BindsPick {
+ public:
+  Picks(std::unique_ptr<Prepared> own, std::unique_ptr<Prepared> other)
+      : own_(std::move(own)), other_(std::move(other)) {}
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return own_->bind(shape, stages);
+  }
+  std::unique_ptr<Plan> bind_pick(const std::string& kernel, const Shape& shape,
+                                  StageTimer& stages) override {
+    told = kernel;
+    return other_->bind(shape, stages);
+  }
+  std::string told;
+
+ private:
+  std::unique_ptr<Prepared> own_, other_;
 };
 
 class RunExactTest : public ::testing::Test {
@@ -358,6 +379,29 @@ TEST_F(Repeated, TheReferenceJudgesOnTheHostOnlyWhatHasOtherBits) {
   device_.device_info.kind = DeviceKind::cuda;
   EXPECT_TRUE(stays_right([](int) {}));
   EXPECT_EQ(checks_, kLaunchesAfterTiming);
+}
+
+// What its kernel itself would bind is wrong.
+TEST_F(RunExactTest, AKernelThatPicksOthersIsToldWhich) {
+  const RowKernel wrong([](const CsrMatrix&, std::int64_t, std::int64_t c_row, const DenseView&,
+                           const DenseView& c, int) { at(c, c_row, 0) = 1; });
+  const RowKernel right(write_product);
+  ExactOperands exact(a_, row_ids_, nullptr, kSeed, {.sum_bits = sum_bits_});
+  const Operands operands = make_operands(a_, kColumns, Precision::fp32, ElementType::f32,
+                                          Layout::row_major, nullptr, kSeed, device_);
+  Problem exact_problem = problem();
+  exact_problem.a = &exact.a();
+  StageTimer stages;
+  auto made = std::make_unique<Picks>(wrong.prepare(exact_problem.operand(), {}, device_, stages),
+                                      right.prepare(exact_problem.operand(), {}, device_, stages));
+  const Picks& picks = *made;
+  std::unique_ptr<Prepared> prepared = std::move(made);
+  ExactSetting setting{problem(), exact, operands.c, device_};
+  EXPECT_FALSE(run_exact_test(wrong, setting, prepared).test.passed);
+  EXPECT_EQ(picks.told, "");
+  setting.pick = "other?way=1";
+  EXPECT_TRUE(run_exact_test(wrong, setting, prepared).test.passed);
+  EXPECT_EQ(picks.told, setting.pick);
 }
 
 }  // namespace

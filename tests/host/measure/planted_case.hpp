@@ -4,11 +4,14 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "fake_device.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/kernel.hpp"
+#include "spmmbench/picking.hpp"
 
 namespace spmmbench {
 namespace {
@@ -60,9 +63,11 @@ class PlantedKernel final : public Kernel {
     device_ = dynamic_cast<const FakeDevice*>(&device);
     if (prepared_ == 1) std::this_thread::sleep_for(first_takes_);
     if (fault_ == Fault::throws) throw Error("cannot build");
+    if (fault_ == Fault::picks) return std::make_unique<PickingPrepared>(*this, *a.a);
     return std::make_unique<PlantedPrepared>(*this, *a.a);
   }
-  int prepared() const { return prepared_; }  // calls of prepare
+  int prepared() const { return prepared_; }         // calls of prepare
+  const std::string& told() const { return told_; }  // what it was told to pick
 
  private:
   class PlantedPlan final : public Plan {
@@ -122,7 +127,7 @@ class PlantedKernel final : public Kernel {
     int launches_ = 0;
   };
 
-  class PlantedPrepared final : public Prepared {
+  class PlantedPrepared : public Prepared {
    public:
     PlantedPrepared(const PlantedKernel& kernel, const CsrMatrix& a) : kernel_(kernel), a_(a) {}
     std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
@@ -131,9 +136,19 @@ class PlantedKernel final : public Kernel {
       return std::make_unique<PlantedPlan>(kernel_.fault_, a_, *kernel_.device_, kernel_.prepared_);
     }
 
-   private:
+   protected:
     const PlantedKernel& kernel_;
     const CsrMatrix& a_;
+  };
+
+  class PickingPrepared final : public PlantedPrepared, public BindsPick {
+   public:
+    using PlantedPrepared::PlantedPrepared;
+    std::unique_ptr<Plan> bind_pick(const std::string& kernel, const Shape& shape,
+                                    StageTimer& stages) override {
+      kernel_.told_ = kernel;
+      return bind(shape, stages);
+    }
   };
 
   Fault fault_;
@@ -141,6 +156,7 @@ class PlantedKernel final : public Kernel {
   mutable std::chrono::milliseconds first_of_7_takes_;
   KernelInfo info_;
   mutable int prepared_ = 0;
+  mutable std::string told_;
   mutable const FakeDevice* device_ = nullptr;
 };
 

@@ -168,6 +168,10 @@ TEST(Warnings, ALaterLaunchThatPreparesAndTooManyThreadsAreCounted) {
   ASSERT_EQ(warnings.lines().size(), 1U) << "nobody is said to prepare";
   EXPECT_TRUE(warnings.lines()[0].starts_with(
       "other processes used the GPU in 1 of 1 rows, and a launch took up to 62 ms"));
+  ASSERT_EQ(lines_of("thread_ms", 31).size(), 1U);
+  EXPECT_TRUE(
+      lines_of("thread_ms", 31)[0].starts_with("in 1 of 1 rows threads that the kernel has begun "
+                                               "worked while it was timed on a GPU (worst 31"));
   ASSERT_EQ(lines_of("processors_used", 3.9).size(), 1U);
   EXPECT_TRUE(lines_of("processors_used", 3.9)[0].starts_with(
       "1 of 1 rows used more processors than OpenMP has threads (worst 3.9"));

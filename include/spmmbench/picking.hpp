@@ -1,0 +1,22 @@
+#pragma once
+// A prepared A whose kernel picks another one for each shape, and can be told which. It has this as
+// a second base.
+
+#include <memory>
+#include <string>
+
+#include "spmmbench/kernel.hpp"
+#include "spmmbench/stage_timer.hpp"
+
+namespace spmmbench {
+
+class BindsPick {
+ public:
+  virtual ~BindsPick() = default;
+  // As Prepared::bind, for the kernel that PlanReport::pick has named: the exact test makes the
+  // plan that is timed of other values, of which another kernel could be picked.
+  virtual std::unique_ptr<Plan> bind_pick(const std::string& kernel, const Shape& shape,
+                                          StageTimer& stages) = 0;
+};
+
+}  // namespace spmmbench
