@@ -22,11 +22,13 @@ constexpr double kGlancesFromUs = 800, kLooksFromUs = 5000;
 // take for that to be a small part of it, in microseconds.
 constexpr double kMeasuresRatesFromUs = 3e6;
 // Rows of so many nonzeros may share most of their columns with their neighbours, which a glance
-// tells, and a kernel of windows gains by.
-constexpr double kLongRow = 16, kGlancesAtLongRowsFromUs = 300;
+// tells, and a kernel of windows gains by where rows of B are wide.
+constexpr double kLongRow = 16, kGlancesAtLongRowsFromUs = 400;
+constexpr std::int64_t kNarrow = 32;  // columns of B
 
 bool pays_to_glance(double total_us, const Product& of_sizes) {
-  return total_us >= (of_sizes.f.mean_row >= kLongRow ? kGlancesAtLongRowsFromUs : kGlancesFromUs);
+  const bool windows_may_gain = of_sizes.f.mean_row >= kLongRow && of_sizes.n > kNarrow;
+  return total_us >= (windows_may_gain ? kGlancesAtLongRowsFromUs : kGlancesFromUs);
 }
 
 // The copy of A is there or is made for all: `plain` prepares nothing else.

@@ -12,6 +12,8 @@
 namespace spmmbench {
 namespace {
 
+constexpr std::int64_t kOftenIn = 4;  // a question for every quarter of the launches that were
+
 // Where it is among the candidates, of which it becomes one.
 std::size_t place_of(const Candidate& one, std::vector<Candidate>& candidates) {
   const std::size_t at =
@@ -45,7 +47,8 @@ void StartingPlan::launch(const DenseView& b, const DenseView& c, Stream stream)
 }
 
 void StartingPlan::prepare_more() {
-  due_ *= 2;
+  // Until A is looked at a question costs little, and waits for nothing that does not pay.
+  due_ += why_ ? due_ : std::max<std::int64_t>(1, due_ / kOftenIn);
   const double products_us = static_cast<double>(launches_) * start_.candidate.estimate.us;
   if (products_us < kNothingPaysUs) return;
   if (!settling_) rank_by_sizes();

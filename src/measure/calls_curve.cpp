@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -72,10 +73,13 @@ std::vector<std::pair<std::string, double>> measure_calls_curve(
   std::vector<std::pair<std::string, double>> curve;
   for (const std::int64_t count : calls) {
     std::vector<double> times;
-    for (int i = 0; i < kCurveRepeats; ++i) {
+    double all_us = 0;
+    while (std::ssize(times) < kLeastCurveRepeats ||
+           (std::ssize(times) < kMostCurveRepeats && all_us < kCurveUs)) {
       poll_interrupt();
       times.push_back(
           time_once(choice, problem, reorder, operands, count, device, scalars, members));
+      all_us += times.back();
     }
     curve.emplace_back(fmt::format("{}", count), summarise(std::move(times), 1).median_us);
   }

@@ -16,7 +16,10 @@
 
 namespace spmmbench {
 
-inline constexpr int kCurveRepeats = 3;  // of each number of calls; the median counts
+// Cold starts of each number of calls, of which the median counts. A short one takes a fifth longer
+// where the host is held up, so it is repeated until so much time is measured.
+inline constexpr int kLeastCurveRepeats = 3, kMostCurveRepeats = 9;
+inline constexpr double kCurveUs = 20'000;
 
 // For each number of calls, as text, the microseconds from an idle device with a flushed cache to
 // the end of the last launch: A is prepared, one plan made and launched so often. Row orders are

@@ -1,6 +1,7 @@
 #include "select/rank.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "select/row_overlap.hpp"
@@ -18,14 +19,31 @@ std::vector<Candidate> candidates_of(const Product& product) {
   return out;
 }
 
+namespace {
+
+// The distinct columns over the nonzeros of so many rows whose columns are drawn at random.
+double gathered_of_random(double rows, double density) {
+  if (density <= 0) return 1;
+  return -std::expm1(rows * std::log1p(-density)) / (rows * density);
+}
+// Of as many columns half of each tile where rows share none, and the less the more they share.
+double stored_of_random(double gathered) { return gathered * (1 + gathered); }
+
+}  // namespace
+
 MatrixFeatures features_of_sizes(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
   MatrixFeatures sizes;
   sizes.rows = static_cast<double>(rows);
   sizes.cols = static_cast<double>(cols);
   sizes.nnz = static_cast<double>(nnz);
   sizes.mean_row = sizes.max_row = sizes.nnz / std::max(sizes.rows, 1.0);
-  sizes.gathered_8 = sizes.gathered_16 = sizes.gathered_32 = 1;
-  sizes.stored_8 = sizes.stored_16 = sizes.stored_32 = 2;  // half of each tile
+  const double density = sizes.mean_row / std::max(sizes.cols, 1.0);
+  sizes.gathered_8 = gathered_of_random(8, density);
+  sizes.gathered_16 = gathered_of_random(16, density);
+  sizes.gathered_32 = gathered_of_random(32, density);
+  sizes.stored_8 = stored_of_random(sizes.gathered_8);
+  sizes.stored_16 = stored_of_random(sizes.gathered_16);
+  sizes.stored_32 = stored_of_random(sizes.gathered_32);
   sizes.most_of_four = 4;
   return sizes;
 }

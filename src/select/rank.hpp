@@ -24,7 +24,8 @@ std::vector<Candidate> candidates_of(const Product& product);
 
 // What is known of A without a look at it. It is taken to be as most matrices are for a kernel that
 // gathers a row of B for every nonzero, and as the worst are for one that gains by their structure:
-// rows of equal length that share no column.
+// rows of equal length that share no more columns than random ones do, which are few in a sparse
+// graph and most in a layer of a network.
 MatrixFeatures features_of_sizes(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
 // Whether it may be chosen by such features (Estimator::any_rows_from), prepared from an A on the
 // device.

@@ -13,9 +13,9 @@ namespace {
 constexpr double kShareOfTrials = 0.3;
 // How often preparation on the host has to pay (docs/decisions/selection-trials.md).
 constexpr double kTimesOnHost = 2;
-// What a preparation takes beyond its estimate: of 0 to 100 both halves of 24 recorded matrices
-// lose least with it (docs/decisions/selection-trials.md).
-constexpr double kStepUs = 5;
+// What a preparation takes beyond its estimate, waiting for the device among it
+// (docs/decisions/selection-trials.md).
+constexpr double kStepUs = 10;
 
 }  // namespace
 
@@ -95,7 +95,7 @@ std::optional<Settling::Step> Settling::worth_measuring(double launches) const {
 std::optional<Settling::Step> Settling::next_build(std::int64_t launches) {
   products_us_ = products_us(launches);
   launches_ = launches;
-  const auto build = worth_building(static_cast<double>(launches));
+  const auto build = worth_building(static_cast<double>(launches + 1));
   return build ? std::optional(Step{*build, false}) : std::nullopt;
 }
 

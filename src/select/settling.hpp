@@ -1,8 +1,9 @@
 #pragma once
 // What `auto` prepares while its product is launched, by a caller who has not said how often.
 //
-// After c launches the rest is taken to be as long: another c. What should pay within them is
-// prepared, so that what is spent stays in proportion to what products have taken (ski rental).
+// After c launches the rest is taken to be as long: another c, and the launch that is due. What
+// should pay within them is prepared, so that what is spent stays in proportion to what products
+// have taken (ski rental).
 //
 //     launches    1   2   4   8   16   32   64   128   256
 //     kernel      csr_merge ───┬──────┬──────┬───────────────

@@ -321,7 +321,7 @@ TEST_F(AutoKernel, FewCallsRunWhatTheSizesOfATellWithoutALookAtIt) {
 TEST_F(AutoKernel, WhatTheSizesOfATellIsPreparedBeforeALookAtIt) {
   const auto prepared = prepare("");
   const auto plan = prepared->bind({.n = 8}, stages_);
-  launch(*plan, 8);
+  launch(*plan, 4);
   EXPECT_EQ(pick(*plan).kernel, "csr_merge");
   launch(*plan, 9);
   EXPECT_EQ(pick(*plan).kernel, "jagged_slices");
@@ -414,7 +414,7 @@ TEST_F(AutoKernel, BetweenGrowingNumbersOfLaunchesNothingIsPrepared) {
     if (plan->prepares_next()) due.push_back(i);
     launch(*plan, 1);
   }
-  EXPECT_EQ(due, (std::vector<int>{1, 2, 4, 8, 16, 32}));
+  EXPECT_EQ(due, (std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33}));
 }
 
 TEST_F(AutoKernel, ACaptureChangesNothingAndWhatItLaunchedStays) {

@@ -128,6 +128,17 @@ TEST(Selection, AProductKeepsWhatItIsMadeFrom) {
   EXPECT_EQ(product.device.sm_count, 7);
 }
 
+TEST(Selection, BySizesRowsOfALayerShareColumnsAndThoseOfAGraphDoNot) {
+  const MatrixFeatures layer = features_of_sizes(512, 512, 512 * 256);
+  EXPECT_NEAR(layer.gathered_8, (1 - std::pow(0.5, 8)) / 4, 1e-12);
+  EXPECT_LT(layer.stored_8, 1.3 * layer.gathered_8);
+  const MatrixFeatures graph = features_of_sizes(100'000, 100'000, 500'000);
+  EXPECT_NEAR(graph.gathered_32, 1, 1e-3);
+  EXPECT_NEAR(graph.stored_32, 2, 3e-3);
+  EXPECT_EQ(features_of_sizes(10, 10, 0).gathered_8, 1);
+  EXPECT_DOUBLE_EQ(features_of_sizes(8, 10, 80).gathered_8, 1.0 / 8);
+}
+
 // Over the least total of few calls with what is prepared on the device, beyond the copy of A.
 TEST(Selection, TheSizesOfAAloneTellWhatFewCallsTakeLeast) {
   constexpr double kMostOfMean = 1.12, kMostOfOneCase = 5;

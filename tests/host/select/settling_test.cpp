@@ -56,6 +56,12 @@ TEST(Settling, NothingIsPreparedBeforeTheLaunchesToComeWouldPayForIt) {
   EXPECT_TRUE(settling.settled()) << "the other is twice as slow";
 }
 
+TEST(Settling, TheLaunchThatIsDueIsOneOfThoseToCome) {
+  Settling settling(beside_start({{5, 0.038}}), 0);
+  EXPECT_FALSE(settling.next_build(8)) << "45 us saved, 38 and a step to be paid";
+  EXPECT_TRUE(settling.next_build(9));
+}
+
 TEST(Settling, TheCopyOfAThatIsThereIsNotPaidTwice) {
   std::vector<Candidate> all = beside_start({{5, 1}});
   all[0].estimate.prepare_ms = 0.9;
