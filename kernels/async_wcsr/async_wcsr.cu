@@ -43,7 +43,7 @@ namespace spmmbench::async_wcsr {
 namespace {
 
 // Narrow stages of tall windows hold few bytes, so four of them leave as many warps as three: 0.97
-// to 0.99 of the time (docs/decisions/narrow-windows.md).
+// to 0.99 of the time (docs/decisions/window-cuts.md).
 template <int kWindowRows, int kRowBytes>
 constexpr int kStages = kWindowRows > 8 && kRowBytes < window::kShortRow ? 4 : 3;
 
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(
 }
 
 // The same for N = 1. More CTAs on an SM would leave fewer tiles of A in flight or spill values
-// (docs/decisions/narrow-windows.md).
+// (docs/decisions/window-cuts.md).
 template <int kWindowRows>
 constexpr int kVectorCtasPerSm = kWindowRows == 32 ? 7 : 8;
 template <class Input, class C, int kWindowRows, bool kClears>
@@ -264,7 +264,7 @@ class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues {
  private:
   // Whether narrow rows of B come by way of the L1 cache: if all of them fit there, or if all
   // multiprocessors ask for those of the same few columns, so that the part of the L2 cache that
-  // holds these is the limit (docs/decisions/narrow-windows.md).
+  // holds these is the limit (docs/decisions/locality.md).
   bool uses_l1(std::int64_t n, StageTimer& stages) {
     constexpr double kLeastShare = 0.2;        // of the nonzeros
     constexpr std::int64_t kMostBytes = 8192;  // of the rows of B that should stay in that cache

@@ -98,7 +98,7 @@ class BoxReader {
   static constexpr int kBoxBytes = kWindowRows * window::kTileColumns * window::kInputBytes<Input>;
 
  public:
-  static constexpr int kRegisters = 16;  // a lane's, 4 bytes (docs/decisions/narrow-windows.md)
+  static constexpr int kRegisters = 16;  // a lane's, 4 bytes (docs/decisions/window-cuts.md)
   static constexpr int kAhead = kRegisters * 4 * 32 / kBoxBytes;  // tiles that are read at once
   static_assert(kTilesAtOnce % kAhead == 0);
 

@@ -62,7 +62,7 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
 
 // As wide as a short row of B: that takes fewer registers and less shared memory, so more warps
 // hide the latency of the gathers (0.73, 0.71 and 0.81 of the time at N = 8, 16 and 32,
-// docs/decisions/narrow-windows.md).
+// docs/decisions/window-cuts.md).
 inline int choose_feature_tile(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                                int window_rows) {
   if (row_bytes <= kShortestRow) return kShortestRow;
@@ -71,7 +71,7 @@ inline int choose_feature_tile(std::int64_t tiles, std::int64_t windows, std::in
 }
 
 // Whether the L1 cache keeps a B whose rows have at most kNarrowRow bytes. With wider rows more of
-// that cache serves as shared memory. Measured on an H100 (docs/decisions/narrow-windows.md).
+// that cache serves as shared memory. Measured on an H100 (docs/decisions/locality.md).
 inline bool fits_l1(const DenseView& b) {
   constexpr std::int64_t kHalfTile = kShortestRow / 2;  // N up to 8
   constexpr std::size_t kMostHalfTiles = 160 << 10, kMostShortest = 128 << 10,
@@ -284,7 +284,7 @@ class WindowChooser {
 // The length of a span depends on the tiles for each warp that the device holds. With few tiles
 // spans are short, so that all SMs have work and no chain is long; with many they are long, and
 // windows stay whole. If a warp multiplies several tiles at once, a longer span costs less than
-// another round of warps (docs/decisions/narrow-windows.md).
+// another round of warps (docs/decisions/window-cuts.md).
 inline TileCut choose_cut(const WindowWork& work) {
   const double per_warp = work.tiles * work.feature_tiles / work.warps;
   const double of_mean = work.mean_window();

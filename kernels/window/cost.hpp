@@ -43,7 +43,7 @@ struct FormatCost {
 };
 
 // For async_wcsr, whose tiles are dense boxes. Windows of 32 rows were measured in 16 bits and in
-// tf32, narrow rows and vectors in docs/decisions/narrow-windows.md.
+// tf32 (docs/decisions/window-cuts.md).
 inline FormatCost dense_box_cost(int value_bytes) {
   const double bytes = value_bytes;
   const bool half = value_bytes <= 2;

@@ -31,7 +31,7 @@ class RowLoader {
     row_ = lane / kChunks * kCopies;
     // Past the last feature nothing is copied: what lies in the stage there gets into sums that
     // nobody stores. Lanes that copy zeros, or the same 16 bytes to different places each, would
-    // cost as much as others (docs/decisions/narrow-windows.md).
+    // cost as much as others (docs/decisions/window-cuts.md).
     const std::int64_t at = feature + chunk * 16 / kInputBytes<Input>;
     way_ = at >= in.n ? ptx::Way::none : in.cached ? ptx::Way::through_l1 : ptx::Way::past_l1;
     b_ = static_cast<const char*>(in.b) + (at < in.n ? at : 0) * kInputBytes<Input>;
