@@ -35,6 +35,39 @@ def summary(rows):
     return table([*heads, "of the bound", "one GPU", "of the bound, large", "one GPU, large"], lines)
 
 
+def of_longest(row):
+    """What the longer of the product of the slowest part and the transfer takes, of both together."""
+    return max(float(row["product_us"]), float(row["transfer_us"])) / us(row)
+
+
+def of_half(row):
+    """The time of half the product on one GPU, of that of the slowest part."""
+    return float(row["one_gpu_us"]) / int(row["gpus"]) / float(row["product_us"])
+
+
+def losses(rows):
+    """What a part loses by its kernel, and what by being a part, of large matrices whose B is split."""
+    lines, named = [], [row for row in rows if row["split"] in ("rows", "peer") and row["n"] == "128"]
+    of_goal = [row for row in named if int(row["nnz"]) >= LARGE and row["matrix"].partition("?")[0] == row["matrix"]]
+    shares = ("of_bound", "one_gpu_of_bound")
+    for row in of_goal:
+        times = [float(row["one_gpu_us"]), float(row["product_us"]), float(row["transfer_us"]), us(row), float(row["of_bound"]) * us(row)]
+        ratios = [*(float(row[key]) for key in shares), of_half(row), of_longest(row)]
+        lines.append([f"`{row['matrix']}`", f"`{row['kernel']}`", f"`{row['split']}`", *map(digits, times), *(f"{ratio:.2f}" for ratio in ratios)])
+    for split in ("rows", "peer"):
+        of = [row for row in of_goal if row["split"] == split]
+        if of:
+            means = [geomean([value(row) for row in of]) for value in (*(lambda row, key=key: float(row[key]) for key in shares), of_half, of_longest)]
+            lines.append(["mean", "", f"`{split}`", *[""] * 5, *(f"{mean:.2f}" for mean in means)])
+    if not lines:
+        return ""
+    heads = ["matrix", "kernel", "split", "one GPU", "slowest part", "transfer", "together", "bound", "of the bound", "one GPU, of its bound"]
+    return f"""
+Matrices of {LARGE:,} nonzeros and more whose B is split, times at N = 128, us. `slowest part`: its product alone, `transfer`: the gather alone. The last two columns are what being a part costs: half the time of one GPU over that of the slowest part, and the longer of product and transfer over both together.
+
+{table([*heads, "half over slowest", "longer over together"], lines)}"""
+
+
 def by_case(rows, torch):
     """Times of the splits by rows of B beside those of PyTorch, at N = 128."""
     times = defaultdict(dict)
@@ -62,23 +95,25 @@ def by_case(rows, torch):
 
 def in_order(rows):
     """All rows of B against needed ones, of matrices in a good order."""
-    lines, gains = [], []
+    lines, gains, over_nccl, alone = [], [], [], []
     for (matrix, kernel), of in cases_of(rows, "matrix", "kernel").items():
         case = {row["split"]: row for row in of}
         if not {"rows_all", "rows_needed", "peer"} <= set(case):
             continue
         every, needed, peer = (us(case[split]) for split in ("rows_all", "rows_needed", "peer"))
         gains.append(every / needed)
+        over_nccl.append(needed / peer)
+        alone.append(float(case["rows_needed"]["transfer_us"]) / float(case["peer"]["transfer_us"]))
         share = float(case["rows_needed"]["received_share"])
         lines.append(
             [f"`{matrix}`", f"`{kernel}`", f"{share:.4f}", digits(float(case["peer"]["one_gpu_us"])), digits(every), digits(needed),
-             digits(peer), f"{every / needed:.1f}"]
+             digits(peer), f"{every / needed:.1f}", f"{needed / peer:.2f}"]
         )  # fmt: skip
     if not lines:
         return ""
-    heads = ["matrix", "kernel", "share received", "one GPU", "`rows_all`", "`rows_needed`", "`peer`", "all over needed"]
+    heads = ["matrix", "kernel", "share received", "one GPU", "`rows_all`", "`rows_needed`", "`peer`", "all over needed", "needed over peer"]
     return f"""
-In the order `rcm`, times at N = 128, us. Needed rows are {geomean(gains):.1f} x as fast as all of them.
+In the order `rcm`, times at N = 128, us. Needed rows are {geomean(gains):.1f} x as fast as all of them, and `peer`, which reads them in place, {geomean(over_nccl):.2f} x as fast as they by NCCL: the gather alone {geomean(alone):.2f} x.
 
 {table(heads, lines)}"""
 
@@ -113,4 +148,4 @@ Two H200 over NVLink, fp16, C in fp32, hot (`results/h200/scaling.csv`). [Scalin
 {summary([row for row in rows if not row["kernel"].startswith("cusparse")])}
 Times at N = 128, us. Share received: of the rows of B that the other GPU has. `torch 1D`: `torch.sparse` behind an all-gather of `torch.distributed`, not from a graph; its C is in fp16.
 
-{by_case(rows, torch)}{in_order(ordered)}{weakly(weak)}"""
+{by_case(rows, torch)}{losses([row for row in rows if not row["kernel"].startswith("cusparse")])}{in_order(ordered)}{weakly(weak)}"""
