@@ -265,9 +265,10 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
     link_us = std::max(0.0, split.transfer_us - meet_us);
   }
   double transfer_us = peer ? split.transfer_us : link_us;
-  // Packing reads and writes what it packs.
+  // Packing reads and writes what it packs. The slowest rank's time counts: all have to decide
+  // alike.
   if (gather_.way == Way::needed_rows)
-    transfer_us += 2 * team_.most(exchange->bytes_packed()) / device.copy_bytes_per_second() * 1e6;
+    transfer_us += team_.most(2 * exchange->bytes_packed() / device.copy_bytes_per_second() * 1e6);
   const Gathering gathering = gathering_of(split, transfer_us, *exchange);
   split.pays_from_us = in_place ? pays_from_us_in_place(meet_us, link_us * reads_of_a_row(), ranks)
                                 : team_.most(pays_from_us(gathering, ranks));
