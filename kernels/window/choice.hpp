@@ -61,7 +61,7 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
 }
 
 // As wide as a short row of B: that takes fewer registers and less shared memory, so more warps
-// hide the latency of the gathers (0.73, 0.71 and 0.81 of the time at N = 8, 16 and 32,
+// hide the latency of the gathers (0.73, 0.72 and 0.81 of the time at N = 8, 16 and 32,
 // docs/decisions/window-cuts.md).
 inline int choose_feature_tile(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                                int window_rows) {
