@@ -164,7 +164,9 @@ struct Taken {
 
 void expect_partners_have_each_other(const std::vector<std::int32_t>& partners) {
   for (std::int32_t i = 0; i < std::ssize(partners); ++i)
-    if (partners[i] != -1) EXPECT_EQ(partners[partners[i]], i);
+    if (partners[i] != -1) {
+      EXPECT_EQ(partners[partners[i]], i);
+    }
 }
 
 TEST(Reordering, MatchJoinsThoseThatTakeEachOtherAndPathsFromTheirEnds) {
