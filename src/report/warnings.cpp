@@ -159,8 +159,8 @@ std::vector<std::string> Warnings::lines() const {
   if (threads_.rows > 0)
     lines.push_back(
         fmt::format("in {} of {} rows threads that the kernel has begun worked while it was timed "
-                    "on a GPU (worst "
-                    "{:.0f} ms: {}): they may keep B in the cache, or prepare what launches use",
+                    "on a GPU (worst {:.0f} ms: {}): they may keep B in the cache, or prepare what "
+                    "launches use",
                     threads_.rows, rows_, threads_.worst, threads_.where));
   if (processors_.rows > 0)
     lines.push_back(fmt::format(
