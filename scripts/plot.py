@@ -15,9 +15,9 @@ import io
 import pathlib
 import sys
 
-from command_line import Parser, require
+from command_line import Parser, require, run
 from figures import BASELINES, FIGURES, draw
-from result_data import InputError, load_document, readable, write_whole
+from result_data import load_document, readable, write_whole
 from result_series import Results, load_groups
 
 FORMATS = ("png", "svg", "pdf")
@@ -65,28 +65,21 @@ def main(argv):
     require("matplotlib")
     from figures.style import plt
 
-    try:
-        documents = [load_document(path) for path in args.results]
-        groups = load_groups(args.groups) if args.groups else None
-        results = Results(documents, groups, args.kernels.split(","))
-        args.out.mkdir(parents=True, exist_ok=True)
-        for name, figure, reason in draw(results, args.baseline, args.only):
-            if figure is None:
-                print(f"{name}: left out: {reason}", file=sys.stderr)
-                continue
-            paths = [args.out / f"{args.prefix}{name}.{extension}" for extension in args.format]
-            for path in paths:
-                write_whole(path, picture(figure, path.suffix[1:]))
-            plt.close(figure)
-            print(*(readable(str(path)) for path in paths))
-    except InputError as error:
-        print(f"plot.py: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"plot.py: {readable(str(error.filename))}: {error.strerror}", file=sys.stderr)
-        return 1
+    documents = [load_document(path) for path in args.results]
+    groups = load_groups(args.groups) if args.groups else None
+    results = Results(documents, groups, args.kernels.split(","))
+    args.out.mkdir(parents=True, exist_ok=True)
+    for name, figure, reason in draw(results, args.baseline, args.only):
+        if figure is None:
+            print(f"{name}: left out: {reason}", file=sys.stderr)
+            continue
+        paths = [args.out / f"{args.prefix}{name}.{extension}" for extension in args.format]
+        for path in paths:
+            write_whole(path, picture(figure, path.suffix[1:]))
+        plt.close(figure)
+        print(*(readable(str(path)) for path in paths))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(lambda: main(sys.argv[1:]))

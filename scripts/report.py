@@ -14,9 +14,9 @@ import argparse
 import pathlib
 import sys
 
-from command_line import Parser, require
+from command_line import Parser, require, run
 from figures import BASELINES
-from result_data import InputError, load_document, readable, write_whole
+from result_data import load_document, readable, write_whole
 from result_series import load_groups
 
 
@@ -35,20 +35,13 @@ def main(argv):
     require("jinja2", "matplotlib")
     import report_page
 
-    try:
-        documents = [load_document(path) for path in args.results]
-        groups = load_groups(args.groups) if args.groups else None
-        title = readable(args.title) if args.title else None
-        write_whole(args.out, report_page.page(documents, title, args.baseline, groups).encode("utf-8"))
-    except InputError as error:
-        print(f"report.py: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"report.py: {readable(str(error.filename))}: {error.strerror}", file=sys.stderr)
-        return 1
+    documents = [load_document(path) for path in args.results]
+    groups = load_groups(args.groups) if args.groups else None
+    title = readable(args.title) if args.title else None
+    write_whole(args.out, report_page.page(documents, title, args.baseline, groups).encode("utf-8"))
     print(readable(str(args.out)))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(lambda: main(sys.argv[1:]))

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from figures.style import COLOURS, GREYS
 from result_data import SPEEDUPS, STATUSES, density, hot_us, number, preparation_ms
-from result_series import DENSE_FILL, answer_key, case_of, total_us
+from result_series import DENSE_FILL, answer_key, total_us
 
 MANY_CALLS = 1e6  # right end of the strip of an answer
 MOST_ON_CARDS = 2  # runs whose speed-ups fit above the page; of more, the table of kernels has them

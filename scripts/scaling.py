@@ -18,8 +18,8 @@ import csv
 import pathlib
 import sys
 
-from command_line import Parser, require
-from result_data import InputError, geomean, load_document, readable, write_whole
+from command_line import Parser, require, run
+from result_data import InputError, geomean, load_document, write_whole
 
 # Of one H200, 1e9 bytes a second: rows of B gathered from the cache, and a copy within its memory, which
 # is also what gathers from memory are held to.
@@ -205,36 +205,30 @@ def parse_arguments(argv):
     args = parser.parse_args(argv)
     if args.paper:
         try:
-            args.paper = [float(number) for number in args.paper.split(",")]
-            assert len(args.paper) == 3 and min(args.paper) >= 1
+            rows, nonzeros, columns = (float(number) for number in args.paper.split(","))
+            assert min(rows, nonzeros, columns) >= 1
         except (ValueError, AssertionError):
             parser.error(f"--paper {args.paper}: expected ROWS,NNZ,N")
+        args.paper = [rows, nonzeros, columns]
     return args
 
 
 def main(argv):
     args = parse_arguments(argv)
-    try:
-        rows = split_rows([recorded(path) if path.endswith(".csv") else load_document(path) for path in args.results])
-        print("\n".join([*table(rows), *weak(rows)]))
-        if args.paper and "link_gb_per_s" not in rows[0]["split"]:
-            raise InputError("--paper: expected documents, whose rows have the rate of the link")
-        if args.paper:
-            link = max(row["split"]["link_gb_per_s"] for row in rows)
-            print("\n".join(["", *on_paper(*args.paper, args.share, link, args.network)]))
-        if args.figure:
-            require("matplotlib")
-            from plot import picture
+    rows = split_rows([recorded(path) if path.endswith(".csv") else load_document(path) for path in args.results])
+    print("\n".join([*table(rows), *weak(rows)]))
+    if args.paper and "link_gb_per_s" not in rows[0]["split"]:
+        raise InputError("--paper: expected documents, whose rows have the rate of the link")
+    if args.paper:
+        link = max(row["split"]["link_gb_per_s"] for row in rows)
+        print("\n".join(["", *on_paper(*args.paper, args.share, link, args.network)]))
+    if args.figure:
+        require("matplotlib")
+        from plot import picture
 
-            write_whole(args.figure, picture(draw(rows), args.figure.suffix[1:]))
-    except InputError as error:
-        print(f"scaling.py: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"scaling.py: {readable(str(error.filename))}: {error.strerror}", file=sys.stderr)
-        return 1
+        write_whole(args.figure, picture(draw(rows), args.figure.suffix[1:]))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(lambda: main(sys.argv[1:]))

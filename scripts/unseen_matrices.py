@@ -10,11 +10,14 @@ seeds are fixed, and so is the order of the draws. Takes about two minutes for t
 import argparse
 import pathlib
 
-import numpy as np
-import scipy.sparse as sp
-import unseen_first
-import unseen_second
-from command_line import Parser
+from command_line import Parser, require, run
+
+require("numpy", "scipy")
+
+import numpy as np  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
+import unseen_first  # noqa: E402
+import unseen_second  # noqa: E402
 
 SETS = {"first": unseen_first, "second": unseen_second}
 
@@ -36,4 +39,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

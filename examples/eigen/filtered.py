@@ -3,16 +3,23 @@
 where there is one. All that the filter does is to multiply A by a block of 8, 16 or 32 vectors. Compares the product
 of torch.sparse, which is cuSPARSE's on a GPU, with that of spmmbench."""
 
-import argparse
+import pathlib
+import sys
 import time
 import warnings
 
-import torch
-from lobpcg import eigenvalues_of_laplacian, laplacian
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from command_line import Parser, require, run  # noqa: E402
 
-from spmmbench.torch import SparseMatrix
+require("numpy", "scipy", "torch", "spmmbench")
 
-warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+import torch  # noqa: E402
+from lobpcg import eigenvalues_of_laplacian, laplacian  # noqa: E402
+
+from spmmbench.torch import SparseMatrix  # noqa: E402
+
+for told in ("Sparse CSR tensor support is in beta state", "Sparse invariant checks are implicitly"):
+    warnings.filterwarnings("ignore", message=told)
 LARGEST = 8.0  # no eigenvalue of a grid's Laplacian is larger
 
 
@@ -59,13 +66,13 @@ def seconds_of(work, device):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument("--side", type=int, default=300, help="points of a side of the grid")
     parser.add_argument("--blocks", default="8,16,32", help="vectors of a block; the smaller half are wanted")
     parser.add_argument("--degree", type=int, default=100, help="of the filter")
     parser.add_argument("--tolerance", type=float, default=1e-9, help="of the residual")
     parser.add_argument("--iterations", type=int, default=60)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
     device = arguments.device
     host = laplacian(arguments.side)
@@ -88,4 +95,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

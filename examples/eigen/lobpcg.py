@@ -2,20 +2,26 @@
 """The smallest eigenvalues of a grid's Laplacian by scipy's LOBPCG, a block method: nearly all of its work on A is
 the product of A and a block of 8, 16 or 32 vectors. Compares that of scipy with plans of spmmbench on the CPU."""
 
-import argparse
+import pathlib
+import sys
 import time
 import warnings
 
-import numpy as np
-import scipy.sparse as sp
-import scipy.sparse.linalg
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from command_line import Parser, require, run  # noqa: E402
 
-import spmmbench
+require("numpy", "scipy", "spmmbench")
+
+import numpy as np  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
+import scipy.sparse.linalg  # noqa: E402
+
+import spmmbench  # noqa: E402
 
 
 def laplacian(side):
     """Of a square grid of side x side points."""
-    line = sp.diags([-1, 2, -1], [-1, 0, 1], (side, side))
+    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], (side, side))
     one = sp.eye(side)
     return sp.csr_matrix(sp.kron(line, one) + sp.kron(one, line))
 
@@ -64,7 +70,7 @@ def solve(a, product, count, tolerance, iterations):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument("--side", type=int, default=100, help="points of a side of the grid")
     parser.add_argument("--blocks", default="8,16,32", help="vectors of a block")
     parser.add_argument("--tolerance", type=float, default=1e-10, help="of the residual")
@@ -88,4 +94,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

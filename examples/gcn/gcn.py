@@ -27,13 +27,18 @@ import json
 import math
 import pathlib
 import statistics
+import sys
 import time
 
-import numpy as np
-import torch
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from command_line import Parser, require, run  # noqa: E402
 
-import backends
-import graphs
+require("numpy", "scipy", "torch", "spmmbench")
+
+import backends  # noqa: E402
+import graphs  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
 
 LAYERS = 6
 CLASSES = 16
@@ -325,9 +330,7 @@ def numbers(text):
 
 def parser_of(description, backends, precisions):
     """With the arguments that every training has; parsed and checked by `parsed`."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="+", metavar="GRAPH")
     parser.add_argument("--out", required=True, help="the result, rewritten after every row")
     parser.add_argument("--backends", type=names, default=list(backends))
@@ -345,6 +348,10 @@ def parsed(parser, backends, counts):
     args = parser.parse_args()
     if args.device is None:
         args.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if args.device.type not in ("cuda", "cpu"):
+        parser.error(f"--device {args.device}: expected cuda or cpu")
+    if args.device.type == "cuda" and not torch.cuda.is_available():
+        parser.error(f"--device {args.device}: no CUDA device")
     if wrong := set(args.precision) - set(LOSS_SCALE):
         parser.error(f"precision {', '.join(wrong)}: {', '.join(LOSS_SCALE)} are possible")
     if wrong := set(args.backends) - set(backends):
@@ -437,4 +444,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

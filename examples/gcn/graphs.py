@@ -35,12 +35,22 @@ def load(source, spmmbench="spmmbench", downloads="suitesparse"):
     if not path.exists():
         raise SystemExit(f"{source}: no such file")
     name = path.name.partition(".")[0]
+    try:
+        graph = _read(path, name)
+    except Exception as error:  # what scipy, NumPy and tarfile say of a file that is none of theirs
+        raise SystemExit(f"{source}: {type(error).__name__}: {str(error).partition(chr(10))[0]}") from None
+    return name, _square(graph, source)
+
+
+def _read(path, name):
     if path.name.endswith(".tar.gz"):
         with tarfile.open(path) as archive:
-            member = next(m for m in archive if m.name.endswith(f"/{name}.mtx"))
-            return name, _square(scipy.io.mmread(archive.extractfile(member)), source)
+            members = [member for member in archive if member.name.endswith(f"/{name}.mtx")]
+            if not members:
+                raise ValueError(f"no member {name}.mtx")
+            return scipy.io.mmread(archive.extractfile(members[-1]))
     read = {".npz": sp.load_npz, ".csr": _read_csr}.get(path.suffix, scipy.io.mmread)
-    return name, _square(read(path), source)
+    return read(path)
 
 
 def _read_csr(path):

@@ -17,16 +17,21 @@ in several forms; the one whose products are fastest counts.
 
 import itertools
 import pathlib
+import sys
 import time
 
-import torch
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from command_line import require, run  # noqa: E402
 
-import backends
-import graphs
-from gcn import (
+require("numpy", "scipy", "torch", "spmmbench")
+
+import backends  # noqa: E402
+import graphs  # noqa: E402
+import torch  # noqa: E402
+from gcn import (  # noqa: E402
     CLASSES, LEARNING_RATE, LOSS_SCALE, Clock, Task, context, numbers, parsed, parser_of, quartiles, write,
 )  # fmt: skip
-from neighbours import Graph
+from neighbours import Graph  # noqa: E402
 
 BACKENDS = ("torch", "pyg", "csr_merge", "auto", "checked")
 WARM_UP_STEPS = 3
@@ -188,4 +193,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -11,14 +11,14 @@ only where its losses are those of torch.sparse, within the noise.
 
 import argparse
 import itertools
-import json
 import math
 import pathlib
 import sys
 import textwrap
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
-from command_line import require  # noqa: E402
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from command_line import Parser, require, run  # noqa: E402
+from result_data import load_json  # noqa: E402
 
 REFERENCE = "torch"
 SHOWN = {
@@ -307,17 +307,22 @@ def draw(cases, context, out):
         figure.savefig(f"{out}.{suffix}", dpi=130, metadata={"Date": None} if suffix == "svg" else {})
 
 
+def read(path):
+    document = load_json(path)
+    if not isinstance(document, dict) or not {"context", "rows"} <= set(document):
+        raise SystemExit(f"report.py: {path}: expected what gcn.py or minibatch.py wrote")
+    return document
+
+
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", help="what gcn.py or minibatch.py wrote")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--figure", metavar="NAME", help="draws NAME.svg and NAME.png of gcn.py's")
     args = parser.parse_args()
     if args.figure:
         require("matplotlib")
-    document = json.loads(pathlib.Path(args.run).read_text())
+    document = read(args.run)
     if "fanouts" in document["context"]:
         return show(minibatch_table(document["rows"]), args.markdown)
     cases = Cases(document["rows"])
@@ -336,4 +341,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -18,15 +18,22 @@ on it once more, and on all.
 
 import argparse
 import os
+import pathlib
 import statistics
+import sys
 
-import backends
-import gcn
-import graphs
-import torch
-import torch.distributed as dist
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from command_line import Parser, require, run  # noqa: E402
 
-from spmmbench.torch import DistributedMatrix
+require("numpy", "scipy", "torch", "spmmbench")
+
+import backends  # noqa: E402
+import gcn  # noqa: E402
+import graphs  # noqa: E402
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+from spmmbench.torch import DistributedMatrix  # noqa: E402
 
 WARM_UP_EPOCHS = 3
 SHOWN_LOSSES = 6  # of a training, the first and the last among them
@@ -89,7 +96,7 @@ def side_by_side(columns):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--precision", choices=gcn.LOSS_SCALE, default="fp16")
@@ -151,4 +158,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

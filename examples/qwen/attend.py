@@ -12,13 +12,19 @@ import argparse
 import csv
 import pathlib
 import statistics
+import sys
 
-import attention
-import patterns
-import sizes
-import torch
-from prefill import DTYPES
-from qwen import BLOCKS, numbers, share
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from command_line import Parser, require, run  # noqa: E402
+
+require("numpy", "torch", "spmmbench")
+
+import attention  # noqa: E402
+import patterns  # noqa: E402
+import sizes  # noqa: E402
+import torch  # noqa: E402
+from prefill import DTYPES  # noqa: E402
+from qwen import BLOCKS, numbers, share  # noqa: E402
 
 PATTERNS = (*patterns.STATIC, patterns.TOP)
 FIELDS = (
@@ -104,9 +110,7 @@ def rows(args):
 
 
 def parse(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--tokens", type=numbers, default=[16384, 32768, 65536])
     parser.add_argument("--blocks", type=numbers, default=list(BLOCKS))
@@ -120,6 +124,8 @@ def parse(argv=None):
 
 def main(argv=None):
     args, worst = parse(argv), 0.0
+    if not torch.cuda.is_available():
+        raise SystemExit("attend.py: no CUDA device")
     with args.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
@@ -134,4 +140,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

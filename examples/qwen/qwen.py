@@ -27,10 +27,15 @@ import subprocess
 import sys
 import time
 
-import checkpoint
-import patterns
-import sizes as sizes_of
-from rows import LARGEST_DIFFERENCE, LINEAR, MODES, SPARSE_ATTENTION, SPARSE_LINEAR
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from command_line import Parser, require, run  # noqa: E402
+
+require("numpy")
+
+import checkpoint  # noqa: E402
+import patterns  # noqa: E402
+import sizes as sizes_of  # noqa: E402
+from rows import LARGEST_DIFFERENCE, LINEAR, MODES, SPARSE_ATTENTION, SPARSE_LINEAR  # noqa: E402
 
 BLOCKS = (64, 128)
 RESERVE = 1.1  # times the bytes that are counted: libraries and the allocator take some
@@ -67,9 +72,7 @@ def modes(text):
 
 
 def parse(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True, help="JSON, like that of spmmbench")
     parser.add_argument("--tokens", type=numbers, default=[65536])
     parser.add_argument("--modes", type=modes, default=list(MODES))
@@ -227,19 +230,17 @@ def measure(args):
             line = f"{time.perf_counter() - start:.0f} s: {row['n']} tokens, {row['kernel']}: "
             said = f", {row['reason']}" if row["reason"] else ""
             print(f"{line}{row['hot']['median_us'] / 1e3:.2f} ms{said}", flush=True)
-    except (spmmbench.Error, torch.cuda.OutOfMemoryError) as error:
+    except torch.cuda.OutOfMemoryError as error:
         raise SystemExit(str(error).partition("\n")[0]) from None
     return document["rows"]
 
 
 def main(argv=None):
     args = checked(parse(argv))
-    try:
-        rows = measure(args)
-    except ImportError as error:
-        raise SystemExit(f"{error}: torch and the package in python/ are needed") from None
+    require("numpy", "torch", "spmmbench")
+    rows = measure(args)
     return 2 if any(row["status"] == "wrong" for row in rows) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -9,14 +9,14 @@ One table for each number of tokens: milliseconds of each operation in each mode
 """
 
 import argparse
-import json
 import pathlib
 import sys
 
 from rows import MODES, OPERATIONS
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
-from command_line import require  # noqa: E402
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from command_line import Parser, require, run  # noqa: E402
+from result_data import load_json  # noqa: E402
 
 TOKENS_OF_K = 1024
 
@@ -124,17 +124,22 @@ def draw(document, out):
         figure.savefig(f"{out}.{suffix}", dpi=130, metadata={"Date": None} if suffix == "svg" else {})
 
 
+def read(path):
+    document = load_json(path)
+    if not isinstance(document, dict) or not {"context", "rows"} <= set(document):
+        raise SystemExit(f"report.py: {path}: expected what qwen.py wrote")
+    return document
+
+
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, help="what qwen.py wrote")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--figure", metavar="NAME", help="draws NAME.svg and NAME.png")
     args = parser.parse_args()
     if args.figure:
         require("matplotlib")
-    document = json.loads(args.run.read_text())
+    document = read(args.run)
     print(f"{said(document)}\n")
     for tokens, rows in by_tokens(document).items():
         print(f"{tokens} tokens:\n")
@@ -147,4 +152,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -202,9 +202,9 @@ typedef struct spmmbench_problem {
 } spmmbench_problem;
 /* Version 2. TRANSPOSED: A^T is multiplied by, made where A lies; M and K change places.
  * UNCHECKED: A in a GPU's memory is not checked. The caller knows that columns ascend in each row;
- * what is no such matrix reads and writes anywhere. `prepare` and `bind` may return before A is
- * read, in the order of the legacy default stream. The first launch on another stream waits for
- * that, and must not be captured in a CUDA graph. */
+ * with any other matrix, kernels read and write out of bounds. `prepare` and `bind` may return
+ * before A is read, in the order of the legacy default stream. The first launch on another stream
+ * waits for that, and must not be captured in a CUDA graph. */
 enum { SPMMBENCH_TRANSPOSED = 1, SPMMBENCH_UNCHECKED = 2 };
 
 /* Receives the times of preparation. May be NULL in every call. */

@@ -2,8 +2,8 @@
 // columns that they have, each once and in ascending order. C++17, without CUDA.
 //
 //   const Windows windows = windows_of(*problem.a, 16, 8);
-//   // Nonzero i of window w multiplies row windows.columns[windows.begin[w] + windows.place[i]] of
-//   B.
+//   const auto& [height, begin, columns, place] = windows;
+//   // Nonzero i of window w multiplies row columns[begin[w] + place[i]] of B.
 #ifndef SPMMBENCH_PLUGIN_WINDOWS_HPP
 #define SPMMBENCH_PLUGIN_WINDOWS_HPP
 

@@ -312,8 +312,8 @@ def load(path=None):
 @functools.lru_cache(maxsize=None)
 def _load(path):
     if path is not None:
-        try:
-            return Library(path)
+        try:  # a bare name would be looked for among the system's libraries alone
+            return Library(os.path.abspath(path) if os.path.isfile(path) else path)
         except OSError as error:
             raise LibraryNotFound(f"cannot load {path}: {error}") from None
     tried = []

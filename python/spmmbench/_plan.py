@@ -117,7 +117,7 @@ class Plan(Held):
         return out
 
     def _enqueue(self, stream, alpha=1.0, beta=0.0):
-        scalars = () if (alpha, beta) == (1, 0) else (float(alpha), float(beta))
+        scalars = () if (alpha, beta) == (1, 0) else (_number("alpha", alpha), _number("beta", beta))
         launch = self.prepared._kernel.launch_scaled() if scalars else self._launch
         status = launch(self._handle, self._b_at, self._c_at, *scalars, stream)
         if status != abi.OK:
@@ -326,6 +326,13 @@ class Plan(Held):
                 f"is wanted, as in empty_{name.lower()}()"
             )
         return ld
+
+
+def _number(name, value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"{name} is {value!r}; a number is wanted") from None
 
 
 def _destroy_plan(kernel, handle, _prepared):  # which outlives its plans

@@ -125,6 +125,14 @@ void check_samples(const CaseOptions& in, SampleLimits& limits) {
                             limits.min_samples, limits.max_samples));
 }
 
+constexpr const char* kCTypes = "fp32, fp16, bf16, or fp64 with --precision fp64";
+
+ElementType parse_c_type(const std::string& text) {
+  for (const ElementType type : kElementTypes)
+    if (to_string(type) == text && bytes_of(type) > 1) return type;
+  throw Error(fmt::format("--c-type {}: expected {}", text, kCTypes));
+}
+
 }  // namespace
 
 RunOptions resolve(CaseOptions in) {
@@ -173,7 +181,7 @@ RunOptions resolve(CaseOptions in) {
   drop_repeats(out.cases.precisions);
   check_scalars(out.cases);
   check_batch(out.cases);
-  out.cases.c_type = parse_element_type(in.c_type);
+  out.cases.c_type = parse_c_type(in.c_type);
   if (in.layout != "row" && in.layout != "col")
     throw Error(fmt::format("--b-layout {}: expected row or col", in.layout));
   out.cases.layout = in.layout == "col" ? Layout::col_major : Layout::row_major;
@@ -196,7 +204,7 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
       .add_option("--precision", in.precisions, names_of(kPrecisions) + " or several: fp16,tf32")
       ->type_name(kListType)
       ->capture_default_str();
-  command.add_option("--c-type", in.c_type, "What C is stored as: " + names_of(kElementTypes))
+  command.add_option("--c-type", in.c_type, fmt::format("What C is stored as: {}", kCTypes))
       ->capture_default_str();
   command
       .add_option(

@@ -14,29 +14,25 @@
 #define TOML_HEADER_ONLY 1  // no library to carry along
 #include <toml++/toml.h>
 
+#include "cli/help.hpp"
 #include "cli/lists.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/suggest.hpp"
 
 namespace spmmbench {
 namespace {
 
-bool is_flag(const CLI::Option* option) {
-  return option != nullptr && option->get_expected_min() == 0;
-}
+bool is_flag(const CLI::Option& option) { return option.get_expected_min() == 0; }
 
 // The option of a command that a key names, or null.
-const CLI::Option* option_of(const CLI::App& app, std::string_view section, std::string_view key) {
+const CLI::Option* option_of(const CLI::App& command, std::string_view key) {
   const std::string name(key);
-  for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    if (command->get_name() != section) continue;
-    const CLI::Option* option = command->get_option_no_throw("--" + name);
-    return option != nullptr || name.size() > 1 ? option : command->get_option_no_throw("-" + name);
-  }
-  return nullptr;
+  const CLI::Option* option = command.get_option_no_throw("--" + name);
+  return option != nullptr || name.size() > 1 ? option : command.get_option_no_throw("-" + name);
 }
 
 // A flag that is false. CLI11 would count it as one that is given, which excludes others.
-bool is_false_flag(const CLI::Option* option, const CLI::ConfigItem& item) try {
+bool is_false_flag(const CLI::Option& option, const CLI::ConfigItem& item) try {
   return is_flag(option) && item.inputs.size() == 1 &&
          CLI::detail::to_flag_value(item.inputs.front()) < 0;
 } catch (const std::logic_error&) {  // no flag's value: CLI11 refuses it
@@ -57,47 +53,71 @@ class Items {
  public:
   Items(const CLI::App& app, std::string file) : app_(app), file_(std::move(file)) {}
 
-  void add_section(std::string_view section, const toml::table& entries) {
-    for (const auto& [key, value] : entries) add(section, key.str(), value);
-  }
-
-  void add(std::string_view section, std::string_view key, const toml::node& value) {
-    const CLI::Option* option = option_of(app_, section, key);
-    CLI::ConfigItem item;
-    if (!section.empty()) item.parents = {std::string(section)};
-    item.name = key;
-    item.inputs = inputs_of(option, key, value);
-    if (!is_false_flag(option, item)) items_.push_back(std::move(item));
+  void add(const toml::key& section, const toml::node& entries) {
+    if (!entries.is_table())
+      fail(section.source(), "{}: expected a section for a command before it, such as [run]",
+           section.str());
+    const CLI::App& command = command_of(section);
+    for (const auto& [key, value] : *entries.as_table()) {
+      const CLI::Option* option = option_of(command, key.str());
+      if (option == nullptr)
+        fail(key.source(), "[{}] {}: no such option{}", section.str(), key.str(),
+             did_you_mean(fmt::format("--{}", key.str()), option_names(command)));
+      CLI::ConfigItem item;
+      item.parents = {std::string(section)};
+      item.name = key;
+      item.inputs = inputs_of(*option, key, value);
+      if (!is_false_flag(*option, item)) items_.push_back(std::move(item));
+    }
   }
 
   std::vector<CLI::ConfigItem> take() { return std::move(items_); }
 
  private:
-  [[noreturn]] void fail(std::string_view key, const toml::node& at, std::string_view got) const {
-    throw Error(fmt::format("{}:{}: {}: expected a value, got {}", file_, at.source().begin.line,
-                            key, got));
+  template <class... Parts>
+  [[noreturn]] void fail(const toml::source_region& at, fmt::format_string<Parts...> what,
+                         Parts&&... parts) const {
+    throw Error(fmt::format("{}:{}: {}", file_, at.begin.line,
+                            fmt::format(what, std::forward<Parts>(parts)...)));
   }
 
-  std::vector<std::string> inputs_of(const CLI::Option* option, std::string_view key,
+  [[noreturn]] void no_value(const toml::key& key, const toml::node& at,
+                             std::string_view got) const {
+    fail(at.source(), "{}: expected a value, got {}", key.str(), got);
+  }
+
+  const CLI::App& command_of(const toml::key& section) const {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app_.get_subcommands(nullptr)) {
+      if (command->get_name() == section.str()) return *command;
+      if (!command->get_group().empty()) names.push_back(command->get_name());
+    }
+    fail(section.source(), "[{}]: no such command{}", section.str(),
+         did_you_mean(section.str(), names));
+  }
+
+  std::vector<std::string> inputs_of(const CLI::Option& option, const toml::key& key,
                                      const toml::node& value) const {
+    const bool takes_one = option.get_items_expected_max() == 1;
     if (value.is_boolean() && !is_flag(option))
-      fail(key, value, fmt::format("{0} (\"{0}\" is a text)", *text_of(value)));
+      no_value(key, value, fmt::format("{0} (\"{0}\" is a text)", *text_of(value)));
     std::vector<std::string> inputs;
     const auto take = [&](const toml::node& one, std::string_view before) {
       const std::optional<std::string> text = text_of(one);
-      if (!text) fail(key, one, "a list, a table or a date");
+      if (!text) no_value(key, one, "a list, a table or a date");
       inputs.push_back(fmt::format("{}{}", before, *text));
     };
     if (const toml::array* list = value.as_array()) {
       for (const toml::node& one : *list) take(one, "");
     } else if (const toml::table* table = value.as_table()) {  // as `--tag KEY=VALUE`
+      if (takes_one) no_value(key, value, "a table");
       for (const auto& [name, one] : *table) take(one, fmt::format("{}=", name.str()));
     } else {
       take(value, "");
     }
-    if (inputs.empty()) fail(key, value, "an empty list");
-    if (inputs.size() > 1 && option != nullptr && option->get_items_expected_max() == 1) {
-      if (option->get_type_name() != kListType) fail(key, value, "a list");
+    if (inputs.empty()) no_value(key, value, "an empty list");
+    if (inputs.size() > 1 && takes_one) {
+      if (option.get_type_name() != kListType) no_value(key, value, "a list");
       inputs = {fmt::format("{}", fmt::join(inputs, ","))};
     }
     return inputs;
@@ -115,9 +135,7 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
   const std::string text{std::istreambuf_iterator<char>(input), {}};
   Items items(app_, file);
   try {
-    for (const auto& [key, value] : toml::parse(std::string_view(text)))
-      if (const toml::table* section = value.as_table()) items.add_section(key.str(), *section);
-      else items.add({}, key.str(), value);
+    for (const auto& [key, value] : toml::parse(std::string_view(text))) items.add(key, value);
   } catch (const toml::parse_error& error) {
     throw Error(fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
   }

@@ -13,7 +13,7 @@ class ConfigFile final : public CLI::ConfigBase {
 
   // A list for an option that takes one text, separated by commas, is joined by them; a table is a
   // list of KEY=VALUE. Leaves out flags that are false. Throws Error with file and line for what is
-  // no TOML, and for a value that the option cannot have.
+  // no TOML, no command or no option, and for a value that the option cannot have.
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
  private:

@@ -107,35 +107,6 @@ std::string instead_of(const std::string& flag) {
   return {};
 }
 
-std::vector<std::string> option_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-  }
-  return names;
-}
-
-// What is wrong with an entry of the file of --config. CLI11 names it SECTION.KEY, and SECTION.++
-// where no command is called so.
-std::string config_error(const CLI::App& app, const std::vector<std::string>& commands,
-                         const std::string& message) {
-  const std::string file = app.get_config_ptr()->as<std::string>();
-  const std::string_view said = "INI was not able to parse ";
-  if (!message.starts_with(said)) return fmt::format("{}: {}", file, message);
-  const std::string entry = message.substr(said.size());
-  const std::size_t dot = entry.find('.');
-  if (dot == std::string::npos)
-    return fmt::format("{}: {}: expected a section for a command before it, such as [run]", file,
-                       entry);
-  const std::string section = entry.substr(0, dot), key = entry.substr(dot + 1);
-  for (const CLI::App* command : app.get_subcommands(nullptr))
-    if (command->get_name() == section)
-      return fmt::format("{}: [{}] {}: no such option{}", file, section, key,
-                         did_you_mean("--" + key, option_names(*command)));
-  return fmt::format("{}: [{}]: no such command{}", file, section, did_you_mean(section, commands));
-}
-
 // A value that is no number, of which CLI11 says "Could not convert: --device = x".
 std::string conversion_error(const CLI::App& command, const std::string& message) {
   const std::string_view said = "Could not convert: ";
@@ -149,6 +120,15 @@ std::string conversion_error(const CLI::App& command, const std::string& message
 }
 
 }  // namespace
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
 
 void add_footers(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands(nullptr)) {
@@ -175,9 +155,10 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
     return fmt::format("{} (given: {}{})", list, arguments.front(),
                        meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
   }
-  std::string message = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr
-                            ? config_error(app, names, error.what())
-                            : error.what();
+  std::string message =
+      dynamic_cast<const CLI::ConfigError*>(&error) != nullptr
+          ? fmt::format("{}: {}", app.get_config_ptr()->as<std::string>(), error.what())
+          : error.what();
   if (given != nullptr && dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
     message = conversion_error(*given, message);
   if (given != nullptr && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)

@@ -15,6 +15,9 @@ void add_footers(CLI::App& app);
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
                         const std::vector<std::string>& arguments);
 
+// With their dashes.
+std::vector<std::string> option_names(const CLI::App& command);
+
 // For CLI11's check(): one of these words.
 CLI::Validator one_of(const std::vector<std::string>& words);
 

@@ -20,6 +20,7 @@
 #include "io/output.hpp"
 #include "reorder/similarity.hpp"
 #include "report/terminal.hpp"
+#include "run/progress.hpp"
 #include "select/features.hpp"
 #include "select/row_overlap.hpp"
 #include "spmmbench/registry.hpp"
@@ -57,9 +58,11 @@ Threshold parse_threshold(const std::string& text) {
   return {*first, *last};
 }
 
-// Formats that a list of names, globs and specs selects, with their options.
-std::vector<std::pair<const Format*, Options>> select_formats(const std::string& list) {
-  std::vector<std::pair<const Format*, Options>> out;
+using Formats = std::vector<std::pair<const Format*, Options>>;
+
+// Those that a list of names, globs and specs selects, with their options.
+Formats select_formats(const std::string& list) {
+  Formats out;
   for (const std::string& item : split_list(list, "--formats")) {
     const Spec spec = Spec::parse(item);
     const std::size_t before = out.size();
@@ -139,37 +142,70 @@ Json features_json(const CsrMatrix& matrix) {
   return out;
 }
 
-Json inspect_matrix(const NamedMatrix& input, const std::vector<Spec>& reorderings,
-                    const InspectArguments& arguments, Threshold threshold) {
-  const CsrMatrix& matrix = input.csr;
-  Json out = {{"name", input.name},
-              {"source", input.source},
-              {"sha256", input.sha256},
-              {"rows", matrix.rows},
-              {"cols", matrix.cols},
-              {"nnz", matrix.nnz()},
-              {"pattern", input.pattern},
-              {"structure", structure_json(matrix)},
-              {"features", features_json(matrix)},
-              {"reorderings", Json::array()}};
-  const WeightedJaccard jaccard(matrix, kAlpha);
-  for (const Spec& spec : reorderings) {
-    const Reordering& reordering = Registry<Reordering>::instance().at(spec.name);
-    const double start = steady_seconds();
-    const Permutation order = reordering.compute(matrix, spec.options);
-    const double ms = (steady_seconds() - start) * 1e3;
-    const CsrMatrix permuted = permute_rows(matrix, order);
-    Json row = {{"name", spec.to_string()},
-                {"reorder_ms", ms},
-                {"adjacent_cost", mean_adjacent_cost(matrix, jaccard, order)},
-                {"rs_tile", stats_json(RsTile::build(permuted).stats(), matrix.nnz())},
-                {"formats", Json::object()}};
-    for (const auto& [format, options] : select_formats(arguments.formats))
-      row["formats"][Spec{format->name(), options}.to_string()] =
-          stats_json(format->analyze(permuted, options), matrix.nnz());
-    if (threshold.last >= threshold.first) row["threshold"] = threshold_json(permuted, threshold);
-    out["reorderings"].push_back(std::move(row));
+// The status line of a terminal: which part of an input is at work. Each input has as many parts.
+class Parts {
+ public:
+  Parts(std::size_t inputs, std::size_t of_input)
+      : progress_(inputs * of_input, inputs * of_input, false), of_input_(of_input) {}
+  void begin_input() { left_ = of_input_; }
+  template <class Work>
+  auto operator()(const std::string& what, const Work& work) {
+    progress_.start(what);
+    auto result = work();
+    progress_.done();
+    --left_;
+    return result;
   }
+  // Also of one that was not inspected to its end.
+  void end_input() {
+    progress_.drop(left_);
+    progress_.clear();
+  }
+
+ private:
+  Progress progress_;
+  std::size_t of_input_, left_ = 0;
+};
+
+Json reordering_json(const NamedMatrix& input, const Spec& spec, const WeightedJaccard& jaccard,
+                     const Formats& formats, Threshold threshold, Parts& parts) {
+  const CsrMatrix& matrix = input.csr;
+  const std::string name = spec.to_string(), where = fmt::format("{} {}", input.name, name);
+  const double start = steady_seconds();
+  const Permutation order = parts(where, [&] {
+    return Registry<Reordering>::instance().at(spec.name).compute(matrix, spec.options);
+  });
+  const double ms = (steady_seconds() - start) * 1e3;
+  const CsrMatrix permuted = permute_rows(matrix, order);
+  Json row = {{"name", name},
+              {"reorder_ms", ms},
+              {"adjacent_cost", mean_adjacent_cost(matrix, jaccard, order)},
+              {"rs_tile", stats_json(RsTile::build(permuted).stats(), matrix.nnz())},
+              {"formats", Json::object()}};
+  for (const auto& [format, options] : formats) {
+    const std::string title = Spec{format->name(), options}.to_string();
+    row["formats"][title] =
+        parts(fmt::format("{} {}", where, title), [&, format = format, &options = options] {
+          return stats_json(format->analyze(permuted, options), matrix.nnz());
+        });
+  }
+  if (threshold.last >= threshold.first) row["threshold"] = threshold_json(permuted, threshold);
+  return row;
+}
+
+Json inspect_matrix(const NamedMatrix& input, const std::vector<Spec>& reorderings,
+                    const Formats& formats, Threshold threshold, Parts& parts) {
+  const CsrMatrix& matrix = input.csr;
+  const Json structure =
+      parts(fmt::format("{} structure", input.name), [&] { return structure_json(matrix); });
+  Json out = {
+      {"name", input.name},          {"source", input.source}, {"sha256", input.sha256},
+      {"rows", matrix.rows},         {"cols", matrix.cols},    {"nnz", matrix.nnz()},
+      {"pattern", input.pattern},    {"structure", structure}, {"features", features_json(matrix)},
+      {"reorderings", Json::array()}};
+  const WeightedJaccard jaccard(matrix, kAlpha);
+  for (const Spec& spec : reorderings)
+    out["reorderings"].push_back(reordering_json(input, spec, jaccard, formats, threshold, parts));
   return out;
 }
 
@@ -280,7 +316,7 @@ ExitCode inspect(InspectArguments& arguments) {
   if (!arguments.dims.empty()) arguments.load.dims = {arguments.dims[0], arguments.dims[1]};
   const Threshold threshold = parse_threshold(arguments.threshold);
   const std::vector<Spec> reorderings = parse_reorderings(arguments.reorder);
-  select_formats(arguments.formats);
+  const Formats formats = select_formats(arguments.formats);
   const std::vector<std::string> inputs = expand_inputs(arguments.paths);
   const bool headerless = std::ranges::any_of(inputs, is_headerless);
   if (arguments.load.dims && !headerless)
@@ -289,17 +325,25 @@ ExitCode inspect(InspectArguments& arguments) {
     throw Error("--bin-type: expected a headerless .bin among the inputs");
   Json document = Json::array(), mean;
   std::size_t inspected = 0;
+  // Loading and the structure, and of each reordering its computation and the formats.
+  Parts parts(inputs.size(), 2 + reorderings.size() * (1 + formats.size()));
   for (const std::string& path : inputs) {
     Json matrix;
+    std::string refusal;  // only this input is left out
+    parts.begin_input();
     try {
-      const NamedMatrix loaded = load_input(path, arguments.load).a;
+      const NamedMatrix loaded = parts("loading " + to_printable(path),
+                                       [&] { return load_input(path, arguments.load).a; });
       require_memory(loaded.csr, path);
-      matrix = inspect_matrix(loaded, reorderings, arguments, threshold);
-    } catch (const Error& error) {  // only this input is left out
-      say("spmmbench: {}\n", error.what());
-      continue;
+      matrix = inspect_matrix(loaded, reorderings, formats, threshold, parts);
+    } catch (const Error& error) {
+      refusal = error.what();
     } catch (const std::bad_alloc&) {
-      say("spmmbench: {}: out of host memory\n", path);
+      refusal = path + ": out of host memory";
+    }
+    parts.end_input();
+    if (!refusal.empty()) {
+      say("spmmbench: {}\n", refusal);
       continue;
     }
     ++inspected;
@@ -336,8 +380,9 @@ void add_inspect(CLI::App& app, ExitCode& exit_code) {
   command->add_option("PATH", arguments->paths, "Matrix files, folders, @lists or gen:SPEC")
       ->required();
   command
-      ->add_option("--reorder", arguments->reorder,
-                   "Orderings to compare, as NAME?key=value: none,degree,rcm,rabbit,tca,rsh,pack")
+      ->add_option(
+          "--reorder", arguments->reorder,
+          "Orderings to compare, as NAME?key=value: none,degree,rcm,rabbit,tca,rsh,match,pack")
       ->type_name(kListType)
       ->capture_default_str();
   command

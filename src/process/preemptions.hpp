@@ -11,8 +11,8 @@ namespace spmmbench {
 // Counts from its construction on.
 class Preemptions {
  public:
-  // Involuntary context switches per second and OpenMP thread; 0 where there were too few to tell,
-  // as in a run of a few milliseconds.
+  // Context switches that other work must have forced, per second and OpenMP thread; 0 where there
+  // were too few to tell, as in a run of a few milliseconds.
   double rate() const {
     constexpr long kFewest = 10;
     const long count = so_far() - before_;
@@ -22,9 +22,12 @@ class Preemptions {
   }
 
  private:
+  // A thread that sleeps, as those of OpenMP do between products with OMP_WAIT_POLICY=passive,
+  // takes the processor of another thread of this process when it wakes. So as many switches as
+  // threads went to sleep may be the process's own.
   static long so_far() {
     rusage usage{};
-    return ::getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+    return ::getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw - usage.ru_nvcsw : 0;
   }
   long before_ = so_far();
   double start_ = steady_seconds();

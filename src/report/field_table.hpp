@@ -290,7 +290,8 @@ Json write_fields(const FieldTable<Owner>& table, const Owner& owner) {
 template <class Owner>
 Owner read_fields(const FieldTable<Owner>& table, const Json& json, const std::string& path = {}) {
   if (!json.is_object())
-    throw Error(fmt::format("'{}': expected an object, got {}", path, json.dump().substr(0, 40)));
+    throw Error(fmt::format("{}expected an object, got {}",
+                            path.empty() ? "" : "'" + path + "': ", json.dump().substr(0, 40)));
   Owner owner;
   for (const Field<Owner>& field : table) {
     if (!field.read) continue;

@@ -41,16 +41,16 @@ std::string describe_json_error(const std::exception& error) {
 
 ResultDocument scan_document(const std::string& path, const std::function<void(ResultRow)>& visit) {
   const std::unique_ptr<std::istream> file = open_text(path);
-  const auto parsed_from = [&path](const auto& parse, const Json& json) {
-    try {
-      return parse(json);
-    } catch (const Error& error) {  // which names the field only
-      throw Error(fmt::format("{}: {}", path, error.what()), error.code());
-    }
-  };
   // The parser's depth is 1 for the document's own keys and 2 for the end of a row in `rows`.
   std::string key;
   std::size_t count = 0;  // of rows
+  const auto take_row = [&](const Json& json) {
+    try {
+      return row_from_json(json);
+    } catch (const Error& error) {  // which names the field only
+      throw Error(fmt::format("{}: rows[{}]: {}", path, count, error.what()), error.code());
+    }
+  };
   const auto take_rows = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth == 1 && event == Json::parse_event_t::key) key = parsed.get<std::string>();
     if (depth == 1 && event == Json::parse_event_t::value && key == "schema_version" &&
@@ -66,8 +66,8 @@ ResultDocument scan_document(const std::string& path, const std::function<void(R
       throw Error(fmt::format("{}: 'rows[{}]': expected an object, got {}", path, count,
                               list ? "a list" : parsed.dump().substr(0, 40)));
     if (depth != 2 || event != Json::parse_event_t::object_end) return true;
+    visit(take_row(parsed));
     ++count;
-    visit(parsed_from(row_from_json, parsed));
     return false;
   };
   try {
@@ -78,7 +78,11 @@ ResultDocument scan_document(const std::string& path, const std::function<void(R
       throw Error(
           fmt::format("{}: expected schema version {} and a list of rows", path, kSchemaVersion));
     ResultDocument document;
-    document.context = parsed_from(context_from_json, json.at("context"));
+    try {
+      document.context = context_from_json(json.at("context"));
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: {}", path, error.what()), error.code());
+    }
     const Json& complete = json.at("complete");
     if (!complete.is_boolean())
       throw Error(fmt::format("{}: 'complete': expected true or false, got {}", path,

@@ -12,6 +12,9 @@
 
 namespace spmmbench {
 
+// Processes on the CPU that show how a product is divided: as many as the GPUs of some hosts.
+constexpr int kMostHostRanks = 64;
+
 Machine open_machine(const RunOptions& options) {
   Machine machine;
   machine.host = open_host_device();
@@ -19,8 +22,12 @@ Machine open_machine(const RunOptions& options) {
   const auto count = static_cast<int>(cuda.devices.size());
   // Ranks that this process starts have the first devices.
   const bool starts_ranks = options.cases.gpus > 1 && options.protocol.place.meeting.empty() &&
-                            options.machines.devices.empty() && options.protocol.device >= 0;
-  if (starts_ranks && options.cases.gpus > count)
+                            options.machines.devices.empty();
+  const bool on_gpus = options.protocol.device >= 0;
+  if (starts_ranks && !on_gpus && options.cases.gpus > kMostHostRanks)
+    throw Error(fmt::format("--gpus {}: expected at most {} processes on the CPU",
+                            options.cases.gpus, kMostHostRanks));
+  if (starts_ranks && on_gpus && options.cases.gpus > count)
     throw Error(fmt::format(
         "--gpus {}: this machine has {} CUDA devices; with --device -1 processes on the "
         "CPU take their place",

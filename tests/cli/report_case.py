@@ -213,15 +213,18 @@ class ReportCase(unittest.TestCase):
 
     def run_script(self, name, *args):
         """In this process, which has the packages: loading them takes a second."""
-        script = importlib.import_module(name.removesuffix(".py"))
+        script, command_line = map(importlib.import_module, (name.removesuffix(".py"), "command_line"))
         arguments = [*map(str, args)]
         out, err = io.StringIO(), io.StringIO()
         with (mock.patch.object(sys, "argv", [name, *arguments]),
               contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)):
             try:
-                code = script.main(arguments)
+                command_line.run(lambda: script.main(arguments))
             except SystemExit as end:
                 code = end.code
+            if isinstance(code, str):  # as Python does with it
+                print(code, file=sys.stderr)
+                code = 1
         return subprocess.CompletedProcess(arguments, code or 0, out.getvalue(), err.getvalue())
 
     def start_script(self, name, *args):

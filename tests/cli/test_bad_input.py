@@ -85,6 +85,8 @@ class BadInputTest(CliCase):
             ("--calls: expected an integer from 0 to 9223372036854775807, got '-1'", "--calls", "-1"),
             (f"--calls: expected an integer from 0 to {2**63 - 1}, got '{2**63}'", "--calls", 2**63),
             ("-n '8,': expected a comma-separated list without empty items", "-n", "8,"),
+            ("--c-type fp8_e4m3: expected fp32, fp16, bf16, or fp64 with --precision fp64", "--c-type", "fp8_e4m3"),
+            ("--c-type int8: expected fp32, fp16, bf16, or fp64", "--c-type", "int8"),
             ("--reorder 'none,,rcm': expected a comma-separated list", "--reorder", "none,,rcm"),
             ("--columns ',hot': expected a comma-separated list", "--columns", ",hot"),
             ("--json: expected a file to write, got '--quiet' (./--quiet names one)", "--json", "--quiet"),

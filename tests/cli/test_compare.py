@@ -387,7 +387,7 @@ class CompareTest(CliCase):
         self.assert_one_line(self.spmmbench("compare", base, bad), 1, "expected a result document")
         bad.write_text(base.read_text()[:1000])
         self.assert_one_line(self.spmmbench("compare", base, bad), 1, "bad.json: ")
-        for damage, what in ((lambda d: d["rows"][2].pop("hot"), "result row: expected the field 'hot'"),
+        for damage, what in ((lambda d: d["rows"][2].pop("hot"), "rows[2]: expected the field 'hot'"),
                              (lambda d: d["context"].pop("device"), "context: expected the field 'device'")):
             document = read(base)
             damage(document)

@@ -292,6 +292,17 @@ class Inputs(CliCase):
         self.assert_one_line(self.spmmbench("inspect", "gen:stencil?nx=4", "--dims", 6, 5), 1,
                              "--dims: expected a headerless .bin among the inputs")
 
+    def test_inspect_finds_the_quartiles_of_row_lengths(self):
+        for rows, lengths in (("1", [3]), ("2", [0, 5]), ("seven", [4, 0, 0, 9, 2, 2, 30]), ("empty", [0, 0, 0])):
+            path = self.folder / f"{rows}.mtx"
+            row_ptr = np.concatenate([[0], np.cumsum(lengths)])
+            columns = np.concatenate([np.arange(length) for length in lengths]).astype(int)
+            scipy.io.mmwrite(path, sp.csr_matrix((np.ones(row_ptr[-1]), columns, row_ptr), (len(lengths), 40)))
+            told = json.loads(self.spmmbench("inspect", path, "--json").stdout)[0]["structure"]["row_length"]
+            quantiles = zip(("min", "q1", "median", "q3", "p99"), (0, 0.25, 0.5, 0.75, 0.99))
+            for name, q in quantiles:
+                self.assertAlmostEqual(told[name], np.quantile(lengths, q), msg=(rows, name))
+
     def test_magnitude_and_random_pruning_leave_the_fraction_asked_for(self):
         values = self.values(64, 50)
         path = self.folder / "w.npy"

@@ -72,9 +72,9 @@ class Refit(CliCase):
         except ImportError:
             self.skipTest("numpy or scipy is not installed")
 
-    def refit(self, build):
-        command = [sys.executable, SOURCE / "scripts/refit", "--from", self.folder / "cases.csv", "--build", build, "--check"]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+    def refit(self, build, *more, recorded="cases.csv"):
+        command = [sys.executable, SOURCE / "scripts/refit", "--from", self.folder / recorded, "--build", build, "--check"]
+        return subprocess.run([*command, *more], capture_output=True, text=True, check=False)
 
     def test_prints_what_is_lost_on_matrices_that_were_left_out(self):
         cases, matrices = part_of_recorded(self.folder, 12)
@@ -88,6 +88,10 @@ class Refit(CliCase):
     def test_without_the_program_says_how_to_build_it(self):
         part_of_recorded(self.folder, 12)
         self.assert_one_line(self.refit(self.folder), 1, "build with -DSPMMBENCH_TESTS=ON")
+
+    def test_says_which_file_it_cannot_read(self):
+        self.assert_one_line(self.refit(self.folder), 1, f"refit: {self.folder}/devices.csv: No such file or directory")
+        self.assert_one_line(self.refit(self.folder, recorded="mine.csv"), 1, "expected a file that is called cases.csv")
 
 
 if __name__ == "__main__":

@@ -137,6 +137,19 @@ class ProgressTest(CliCase):
         self.assertIn("seed=2", lines[1])
         self.assertNotIn("\x1b", result.stderr)
 
+    def test_inspect_says_what_it_is_at(self):
+        output, code = on_terminal("inspect", SMALL, "--formats", "csr,coo", columns=120, stderr_only=True)
+        self.assertEqual(code, 0)
+        drawings = [part for part in re.split(r"\r\x1b\[K", output) if part]
+        name = "uniform?cols=40&density=0.1&rows=50"
+        for count, what in enumerate((f"loading {SMALL}", f"{name} structure", f"{name} none", f"{name} none csr",
+                                      f"{name} none coo"), 1):
+            self.assertTrue(any(part.startswith(f"[{count}/5] ") and f" {what} " in part for part in drawings),
+                            (what, drawings))
+        self.assertNotIn("\n", output)
+        self.assertTrue(output.endswith("\r\x1b[K"), "the line is wiped at the end")
+        self.assertEqual(self.spmmbench("inspect", SMALL).stderr, "", "no terminal")
+
     def test_quiet_is_silent_on_a_terminal(self):
         output, code = on_terminal("run", SMALL, "-q", "-k", "cpu_csr", *QUICK)
         self.assertEqual((output, code), ("", 0))

@@ -15,7 +15,7 @@ import time
 import unittest
 from unittest import mock
 
-from python_case import SOURCE, main, need
+from python_case import main, need
 
 np, _ = need("numpy", "scipy")
 import scipy.io  # noqa: E402

@@ -58,7 +58,9 @@ class Products(unittest.TestCase):
             self.assertProduct(plan(b, out=c, alpha=2), 2 * a, b, tolerance)
             self.assertProduct(plan(b, out=c), a, b, tolerance)
             self.assertProduct(plan(b, alpha=3), 3 * a, b, tolerance)
-        for arguments, text in (({"beta": 1}, "beta: expected 0"), ({"alpha": float("nan")}, "finite")):
+        for arguments, text in (({"beta": 1}, "beta: expected 0"), ({"alpha": float("nan")}, "finite"),
+                                ({"alpha": "x"}, "alpha is 'x'; a number is wanted"),
+                                ({"alpha": [1]}, r"alpha is \[1\]; a number")):
             with self.assertRaisesRegex(spmmbench.InvalidArgument, text):
                 plan(b, **arguments)
 

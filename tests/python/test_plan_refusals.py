@@ -2,9 +2,11 @@
 
 import copy
 import os
+import pathlib
 import pickle
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from python_case import PACKAGE, main
@@ -243,6 +245,16 @@ class Refusals(unittest.TestCase):
         for library in ("/none.so", b"/none.so"):
             with self.assertRaisesRegex(spmmbench.LibraryNotFound, "cannot load /none.so: "):
                 cpu_plan(matrix(), 8, library=library)
+
+    def test_a_library_may_be_a_name_in_the_working_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "short.so").write_text("no library")
+            before = os.getcwd()
+            os.chdir(folder)
+            self.addCleanup(os.chdir, before)
+            with self.assertRaisesRegex(spmmbench.LibraryNotFound, "cannot load short.so: .*: file too short"):
+                cpu_plan(matrix(), 8, library="short.so")
+            os.chdir(before)
 
     def test_a_missing_library_says_where_it_was_looked_for(self):
         code = "import spmmbench; spmmbench.list_kernels()"

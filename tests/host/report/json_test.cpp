@@ -124,11 +124,11 @@ TEST(Json, AFieldOfTheWrongTypeIsNamedWithWhatWasExpected) {
     row_from_json(json);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "result row: 'hot.median_us': expected a number, got \"12 us\"");
+    EXPECT_STREQ(error.what(), "'hot.median_us': expected a number, got \"12 us\"");
   }
 }
 
-// What the reader says of a row in which `change` was made, without "result row: ".
+// What the reader says of a row in which `change` was made.
 template <class Change>
 std::string refusal_of(const Change& change) try {
   auto json = to_json(full_row());
@@ -136,7 +136,7 @@ std::string refusal_of(const Change& change) try {
   row_from_json(nlohmann::ordered_json::parse(json.dump()));
   return "accepted";
 } catch (const Error& error) {
-  return std::string(error.what()).substr(std::string("result row: ").size());
+  return error.what();
 }
 
 TEST(Json, AValueOutsideTheLimitsOfTheSchemaIsRefused) {
