@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "async_bcsr/format.hpp"
 #include "format/bcsr.hpp"
-#include "format/bcsr_groups.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
 

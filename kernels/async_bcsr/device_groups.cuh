@@ -1,5 +1,5 @@
 #pragma once
-// The kernels that build groups of unit rows (format/bcsr_groups.hpp) from the column blocks of
+// The kernels that build groups of unit rows (async_bcsr/format.hpp) from the column blocks of
 // each block row, which are bits here.
 
 #include <cuda_runtime.h>
@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <cub/block/block_scan.cuh>
 
+#include "async_bcsr/format.hpp"
 #include "common/device_arrays.hpp"
-#include "format/bcsr_groups.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench::async_bcsr {

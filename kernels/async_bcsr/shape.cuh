@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "async_bcsr/format.hpp"
 #include "async_bcsr/work.hpp"
 #include "common/hopper_ring.cuh"
-#include "format/bcsr_groups.hpp"
 #include "ptx/wgmma.cuh"
 #include "spmmbench/block_scales.hpp"
 #include "spmmbench/device.hpp"

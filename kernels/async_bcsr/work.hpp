@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/bcsr_groups.hpp"
+#include "async_bcsr/format.hpp"
 
 namespace spmmbench::async_bcsr {
 

@@ -25,7 +25,6 @@
 #include "async_wcsr/multiply_vector.cuh"
 #include "common/resident_csr.hpp"
 #include "core/row_lengths.hpp"
-#include "format/hub_columns.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "row_order/degree_order.hpp"
@@ -37,6 +36,7 @@
 #include "window/choice.hpp"
 #include "window/device_build.hpp"
 #include "window/device_survey.hpp"
+#include "window/hub_columns.hpp"
 #include "window/multiply.cuh"
 
 namespace spmmbench::async_wcsr {

@@ -1,6 +1,6 @@
 // bitmap_dense: unstructured pruned weights, loaded as bits and nonzeros, multiplied as a dense
 // matrix on the tensor cores ("load as sparse, compute as dense", Flash-LLM, VLDB 2024; SpInfer,
-// EuroSys 2025). The format and the decoder are our own (format/bitmap_queues.hpp): values wait in
+// EuroSys 2025). The format and the decoder are our own (bitmap_dense/format.hpp): values wait in
 // one queue per shared-memory bank, so that a warp decodes into its A fragments without conflicts.
 //
 // docs/kernels/bitmap_dense.md has the pictures.

@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel bitmap_dense stores of A (format/bitmap_queues.hpp), and how many bytes that is
+// What the kernel bitmap_dense stores of A (bitmap_dense/format.hpp), and how many bytes that is
 // where zeros are scattered. The kernel and auto's predictions use the same.
 
 #include <algorithm>

@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <cub/block/block_scan.cuh>
 
+#include "bitmap_dense/bitmap_bits.hpp"
 #include "common/memory_layout.hpp"
-#include "format/bitmap_bits.hpp"
 #include "gpu/cuda_check.hpp"
 
 namespace spmmbench::bitmap_dense {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "format/bitmap_queues.hpp"
+#include "bitmap_dense/format.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// One warp's view of a segment of bitmap queues (format/bitmap_queues.hpp): it copies the levels
+// One warp's view of a segment of bitmap queues (bitmap_dense/format.hpp): it copies the levels
 // into a ring in shared memory, unit by unit, and the bits into another, block by block, and reads
 // step after step into A fragments.
 

@@ -1,5 +1,5 @@
 #pragma once
-// How a lane takes the words of its queue (format/bitmap_queues.hpp) from a ring in shared memory
+// How a lane takes the words of its queue (bitmap_dense/format.hpp) from a ring in shared memory
 // and makes registers of A fragments of them.
 //
 //   ring, 64 levels of 32 words
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "format/bitmap_queues.hpp"
+#include "bitmap_dense/format.hpp"
 #include "ptx/ld_shared.cuh"
 #include "ptx/prmt.cuh"
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "bitmap_dense/format.hpp"
 #include "common/panel_schedule.hpp"
-#include "format/bitmap_queues.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench::bitmap_dense {

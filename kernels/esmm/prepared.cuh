@@ -9,7 +9,7 @@
 
 #include "common/dense_copy.hpp"
 #include "esmm/extract.cuh"
-#include "format/pattern.hpp"
+#include "esmm/format.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
 #include "spmmbench/kernel.hpp"

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "format/gap_slices.hpp"
+#include "gap_slices/format.hpp"
 #include "gpu/element.cuh"
 #include "ptx/cvt.cuh"
 #include "ptx/griddepcontrol.cuh"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "format/gap_slices.hpp"
+#include "gap_slices/format.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
 

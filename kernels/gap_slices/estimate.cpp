@@ -10,7 +10,7 @@
 namespace spmmbench::gap_slices {
 namespace {
 
-// The bytes of values and gaps (format/gap_slices.hpp), where nonzeros lie at random. Wherever the
+// The bytes of values and gaps (gap_slices/format.hpp), where nonzeros lie at random. Wherever the
 // widest gap goes by without a nonzero, a zero is stored before the next one.
 double gap_bytes(const MatrixFeatures& f, double value_bytes) {
   constexpr double kLeastShare = 1e-9;  // so that nothing is divided by 0

@@ -1,5 +1,5 @@
 #pragma once
-// gather_mma in one kernel, where rows are cut into bands (format/slot_streams.hpp). A cluster of
+// gather_mma in one kernel, where rows are cut into bands (gather_mma/format.hpp). A cluster of
 // blocks multiplies a band, each a chunk of k:
 //
 //   block     sums of its pieces -> shared memory

@@ -3,15 +3,15 @@
 //
 //   block: 16 warps, one chunk of B's columns of k
 //     shared memory: the chunk's rows of B (gather_mma/rows_of_b.cuh), where they fit into half of
-//       it, twice (format/slot_streams.hpp)
-//     registers: groups of quads (format/slot_streams.hpp), loaded ahead, and the sums of a slice
+//       it, twice (gather_mma/format.hpp)
+//     registers: groups of quads (gather_mma/format.hpp), loaded ahead, and the sums of a slice
 //       (gather_mma/quads.cuh)
 //   piece of a slice: its 16 rows' sums go to the workspace, and add_parts adds up each row's
 //     pieces; or to shared memory (gather_mma/bands.cuh)
 
 #include <cstdint>
 
-#include "format/slot_streams.hpp"
+#include "gather_mma/format.hpp"
 #include "gather_mma/quads.cuh"
 #include "gather_mma/rows_of_b.cuh"
 #include "gpu/element.cuh"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "format/slot_streams.hpp"
+#include "gather_mma/format.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
 

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "format/slot_streams.hpp"
 #include "gather_mma/factors.hpp"
+#include "gather_mma/format.hpp"
 #include "select/estimate.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench::gather_mma {
 namespace {
 
-// The slots that are read (format/slot_streams.hpp). All eight slots of a row in a chunk of columns
+// The slots that are read (gather_mma/format.hpp). All eight slots of a row in a chunk of columns
 // are as long as the longest: with scattered nonzeros 1.42 deviations above their mean, which is
 // what the largest of eight normal numbers is on average; where B lies twice in shared memory, they
 // are even but for one. Groups of four add half of three.

@@ -1,5 +1,5 @@
 #pragma once
-// How a warp of gather_mma multiplies a quad (format/slot_streams.hpp) by rows of B in shared
+// How a warp of gather_mma multiplies a quad (gather_mma/format.hpp) by rows of B in shared
 // memory (gather_mma/rows_of_b.cuh), and what it keeps of a slice's sums.
 
 #include "gather_mma/rows_of_b.cuh"

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "format/slot_streams.hpp"
+#include "gather_mma/format.hpp"
 #include "ptx/cvt.cuh"
 #include "ptx/prmt.cuh"
 #include "ptx/st_shared.cuh"

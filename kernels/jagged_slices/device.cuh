@@ -1,5 +1,5 @@
 #pragma once
-// The device code of jagged_slices: one warp per slice (format/jagged_slices.hpp).
+// The device code of jagged_slices: one warp per slice (jagged_slices/format.hpp).
 //
 // A row of B is kLanesPerRow pieces of kColumns columns, one lane's load each. So a warp of 32
 // lanes has kPlaces = 32 / kLanesPerRow places, the lanes of a place side by side:
@@ -18,8 +18,8 @@
 #include <type_traits>
 
 #include "common/sums.cuh"
-#include "format/jagged_slices.hpp"
 #include "gpu/element.cuh"
+#include "jagged_slices/format.hpp"
 #include "ptx/griddepcontrol.cuh"
 
 namespace spmmbench::jagged {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "format/jagged_slices.hpp"
+#include "jagged_slices/format.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
 

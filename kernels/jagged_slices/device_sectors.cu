@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "format/gathered_sectors.hpp"
 #include "gpu/cuda_check.hpp"
+#include "jagged_slices/gathered_sectors.hpp"
 
 namespace spmmbench::jagged {
 namespace {

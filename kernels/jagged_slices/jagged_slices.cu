@@ -2,7 +2,7 @@
 // cores. docs/kernels/jagged_slices.md has the pictures and what was measured.
 //
 // A row of B has 2 to 256 bytes, so a warp reads many rows of B at a time, and the distribution of
-// A's entries over its lanes decides the speed. A is stored in slices (format/jagged_slices.hpp),
+// A's entries over its lanes decides the speed. A is stored in slices (jagged_slices/format.hpp),
 // one for each warp: every lane has a row of A, or its share of a long one, and each step of the
 // warp reads 32 entries that lie side by side. Neighbouring rows mostly name neighbouring rows of
 // B, which then share sectors and lines.
@@ -30,10 +30,10 @@
 
 #include "common/dependent_launch.hpp"
 #include "common/resident_csr.hpp"
-#include "format/jagged_slices.hpp"
 #include "jagged_slices/device.cuh"
 #include "jagged_slices/device_build.hpp"
 #include "jagged_slices/device_sectors.hpp"
+#include "jagged_slices/format.hpp"
 #include "jagged_slices/order.hpp"
 #include "row_order/resident_orders.hpp"
 #include "spmmbench/registry.hpp"
@@ -78,12 +78,12 @@ constexpr std::int64_t kLongRow = 4096;
 // With few entries per lane, lanes end sooner and more warps have work. With many entries fewer
 // sums are exchanged, which pays once the device is full and rows are long enough. Measured
 // (docs/decisions/jagged-slices.md).
-JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector, bool long_row,
-                         const Options& options) {
+jagged::JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector, bool long_row,
+                                 const Options& options) {
   const std::int64_t row = a.nnz() / std::max<std::int64_t>(a.m(), 1);
   const std::int64_t many = is_vector ? 2'000'000 : 450'000;
   const int steps = row >= 20 && a.nnz() > 4'000'000 ? 32 : row >= 12 && a.nnz() > many ? 16 : 8;
-  JaggedShape shape;
+  jagged::JaggedShape shape;
   shape.places = places;
   shape.most_steps = kSteps(options).value_or(steps);
   const int whole = a.nnz() > 1'200'000 ? 32 : is_vector && long_row ? 8 : 16;
@@ -282,18 +282,18 @@ class JaggedSlicesKernel final : public Kernel {
     const Tiling tiling = tile_columns(problem.n, storage_type(problem.precision));
     const int places = kWarpLanes / tiling.lanes;
     // As if there were a long row: looking for one would read all row pointers.
-    const JaggedShape shape =
+    const jagged::JaggedShape shape =
         choose_shape(problem, places, tiling.columns == 1, true, problem.options);
     // The worst case: every row has a slice of its own, and its entries are
     // held packed and not packed. While slices are built, A and its sorted rows are there, too.
     const std::int64_t parts = 2 * problem.nnz() / (shape.whole_steps * places);
-    const std::int64_t slices = problem.m() + JaggedShape::kTeam * parts + places;
+    const std::int64_t slices = problem.m() + jagged::JaggedShape::kTeam * parts + places;
     const std::int64_t entry_bytes =
         4 + value_bytes + (packs_entries(problem.n, problem.precision) ? 4 : 0);
     constexpr std::int64_t kRowBytes = 2 + 4 + 8 + 12;  // length, id, begin; sorted
     const std::int64_t bytes =
         static_cast<std::int64_t>(resident_bytes(problem)) + problem.nnz() * entry_bytes +
-        slices * static_cast<std::int64_t>(sizeof(JaggedSlices::Slice) + 4) +
+        slices * static_cast<std::int64_t>(sizeof(jagged::JaggedSlices::Slice) + 4) +
         (slices + places) * kRowBytes + parts * (tiling.columns * tiling.lanes * sum_bytes + 16);
     return Support::yes(static_cast<std::size_t>(bytes));
   }

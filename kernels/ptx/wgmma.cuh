@@ -71,7 +71,7 @@ __device__ void wgmma_mma_async(float (&d)[kColumns / 2], std::uint32_t a0, std:
                                 int accumulate = 1) = delete;
 
 // d += a * b with A in 2:4 structured sparsity, K = 64 bytes of B: a's descriptor is of the 16
-// values that are left of every 32, `indices` are as in format/two_four.hpp. kSelector 0: those of
+// values that are left of every 32, `indices` are as in two_four/format.hpp. kSelector 0: those of
 // the lanes 4g and 4g + 1 count, 1: those of 4g + 2 and 4g + 3. kColumns: 16, 32, 64, 128.
 template <class Input, Major kMajorB, int kColumns, int kSelector>
 __device__ void wgmma_mma_async_sp(float (&d)[kColumns / 2], std::uint64_t a, std::uint64_t b,

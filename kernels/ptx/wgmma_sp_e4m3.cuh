@@ -7,7 +7,7 @@
 namespace spmmbench::ptx {
 
 // d (+)= a * b with K = 64: a's descriptor is of the 32 values that are left of every 64, `indices`
-// are as in format/two_four.hpp, and those of all lanes count; `accumulate` 0 overwrites d.
+// are as in two_four/format.hpp, and those of all lanes count; `accumulate` 0 overwrites d.
 // kColumns: 16, 32, 64, 128.
 template <int kColumns>
 __device__ void wgmma_mma_async_sp_e4m3(float (&d)[kColumns / 2], std::uint64_t a, std::uint64_t b,

@@ -1,5 +1,5 @@
 #pragma once
-// A of rsh: records of bitmaps and values (format/rs_image.hpp), copied whole and decoded by every
+// A of rsh: records of bitmaps and values (rsh/image.hpp), copied whole and decoded by every
 // lane for itself:
 //
 //    half bitmap   row 0    row 1    row 2    row 3         lane 4g + t has row g of every block of
@@ -8,11 +8,11 @@
 
 #include <type_traits>
 
-#include "format/rs_image.hpp"
 #include "ptx/cp_async.cuh"
 #include "ptx/cvt.cuh"
 #include "ptx/keep.cuh"
 #include "ptx/ld_shared_u8.cuh"
+#include "rsh/image.hpp"
 #include "window/stage.cuh"
 
 namespace spmmbench::rsh {

@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "common/memory_layout.hpp"
-#include "format/rs_image.hpp"
 #include "gpu/cuda_check.hpp"
+#include "rsh/image.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench::rsh {

@@ -1,5 +1,5 @@
 #pragma once
-// The records of rsh (format/rs_image.hpp) on the device, from windows of dense boxes, which are
+// The records of rsh (rsh/image.hpp) on the device, from windows of dense boxes, which are
 // built there.
 
 #include <cstdint>

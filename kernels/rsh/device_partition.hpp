@@ -1,10 +1,10 @@
 #pragma once
 // Which rows go to tensor cores and which to CUDA cores, found on the device: as partition_rows
-// with collected members (format/rs_partition.hpp). A few counts come to the host.
+// with collected members (rsh/partition.hpp). A few counts come to the host.
 
 #include <cstdint>
 
-#include "format/rs_partition.hpp"
+#include "rsh/partition.hpp"
 #include "rsh/residual.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "common/resident_csr.hpp"
-#include "format/rs_image.hpp"
-#include "format/rs_tile.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/upload_values.hpp"
 #include "row_order/degree_order.hpp"
 #include "row_order/device_orders.hpp"
 #include "rsh/device_build.hpp"
 #include "rsh/device_partition.hpp"
+#include "rsh/format.hpp"
+#include "rsh/image.hpp"
 #include "rsh/residual.hpp"
 #include "spmmbench/reordering.hpp"
 #include "window/bound.hpp"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "format/rs_tile.hpp"
+#include "rsh/format.hpp"
 
 namespace spmmbench::rsh {
 

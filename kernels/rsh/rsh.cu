@@ -21,13 +21,13 @@
 #include <vector>
 
 #include "common/resident_csr.hpp"
-#include "format/rs_image.hpp"
-#include "format/rs_tile.hpp"
 #include "gpu/cuda_check.hpp"
 #include "ptx/griddepcontrol.cuh"
 #include "row_order/device_orders.hpp"
 #include "rsh/bitmap_tiles.cuh"
 #include "rsh/device_partition.hpp"
+#include "rsh/format.hpp"
+#include "rsh/image.hpp"
 #include "rsh/matrix.cuh"
 #include "rsh/residual.cuh"
 #include "spmmbench/registry.hpp"

@@ -11,12 +11,12 @@
 
 #include "common/hopper_ring.cuh"
 #include "common/panel_sums.cuh"
-#include "format/two_four.hpp"
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/keep.cuh"
 #include "ptx/wgmma.cuh"
 #include "ptx/wgmma_sp_e4m3.cuh"
+#include "two_four/format.hpp"
 
 namespace spmmbench::two_four {
 

@@ -1,5 +1,5 @@
 // two_four: weights in 2:4 structured sparsity (at most two nonzeros in every four neighbours of a
-// row) on the sparse tensor cores. A is read as it lies in memory (format/two_four.hpp): 4.5 bytes
+// row) on the sparse tensor cores. A is read as it lies in memory (two_four/format.hpp): 4.5 bytes
 // for four positions instead of 8, in fp8 2.5 instead of 4, and nothing to decode.
 // docs/kernels/two_four.md has the pictures.
 

@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "format/wcsr_estimate.hpp"
-#include "format/wcsr_heights.hpp"
 #include "spmmbench/host_device.hpp"
+#include "window/wcsr_heights.hpp"
 
 namespace spmmbench::window {
 

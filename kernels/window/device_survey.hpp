@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "format/hub_columns.hpp"
 #include "row_order/resident_orders.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
+#include "window/hub_columns.hpp"
 #include "window/survey.hpp"
 #include "window/survey_counts.hpp"
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "format/column_reuse.hpp"
 #include "format/wcsr_estimate.hpp"
 #include "select/features.hpp"
 #include "spmmbench/problem.hpp"
 #include "spmmbench/stage_timer.hpp"
+#include "window/column_reuse.hpp"
 
 namespace spmmbench::window {
 

@@ -7,10 +7,10 @@
 #include <tuple>
 
 #include "core/row_lengths.hpp"
-#include "format/wcsr_heights.hpp"
 #include "gpu/signal.hpp"
 #include "row_order/shared_orders.hpp"
 #include "spmmbench/host_device.hpp"
+#include "window/wcsr_heights.hpp"
 
 namespace spmmbench::window {
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -14,7 +15,6 @@
 #include "cli/structure.hpp"
 #include "core/parse_number.hpp"
 #include "core/steady_seconds.hpp"
-#include "format/rs_tile.hpp"
 #include "io/file.hpp"
 #include "io/input.hpp"
 #include "io/output.hpp"
@@ -45,6 +45,16 @@ struct Threshold {
   int first = 0, last = -1;  // none when empty
 };
 
+// Its tiles and short rows are what a row order is judged by here.
+const Format& rs_tile() { return Registry<Format>::instance().at("rs_tile"); }
+constexpr const char* kShortRows = "tau_nnz";  // its option: the longest row left to CUDA cores
+
+std::int64_t longest_short_row() {
+  const std::vector<OptionSpec> options = rs_tile().options();
+  const auto option = std::ranges::find(options, kShortRows, &OptionSpec::name);
+  return std::get<IntegerRange>(option->allowed).most;
+}
+
 Threshold parse_threshold(const std::string& text) {
   if (text.empty()) return {};
   const std::size_t colon = text.find(':');
@@ -52,9 +62,8 @@ Threshold parse_threshold(const std::string& text) {
   const auto last = colon == std::string::npos ? first : parse_number<int>(text.substr(colon + 1));
   if (!first || !last || *first < 0 || *last < *first)
     throw Error(fmt::format("--threshold {}: expected FROM:TO, such as 0:8", text));
-  if (*last > RsTile::kMaxResidualLength)
-    throw Error(
-        fmt::format("--threshold {}: expected at most {}", text, RsTile::kMaxResidualLength));
+  if (*last > longest_short_row())
+    throw Error(fmt::format("--threshold {}: expected at most {}", text, longest_short_row()));
   return {*first, *last};
 }
 
@@ -99,18 +108,19 @@ Json threshold_json(const CsrMatrix& matrix, Threshold threshold) {
   Json out = Json::array();
   for (int tau = threshold.first; tau <= threshold.last; ++tau) {
     Options options;
-    options.set("tau_nnz", std::to_string(tau));
-    const RsTile tile = RsTile::build(matrix, options);
-    const FormatStats stats = tile.stats();
-    const auto residual_rows = static_cast<double>(tile.residual_row.size());
-    out.push_back(
-        {{"tau_nnz", tau},
-         {"nnz_per_tile", stats.nnz_per_tile},
-         {"nnz_per_window", stats.nnz_per_window},
-         {"residual_nnz_share", stats.extra.at("residual_nnz_share")},
-         {"residual_nnz", tile.residual_col.size()},
-         {"residual_nnz_per_row",
-          residual_rows > 0 ? static_cast<double>(tile.residual_col.size()) / residual_rows : 0}});
+    options.set(kShortRows, std::to_string(tau));
+    const FormatStats stats = rs_tile().analyze(matrix, options);
+    const double share = stats.extra.at("residual_nnz_share");
+    const double residual_rows = stats.extra.at("residual_rows");
+    // The share is this number over the nonzeros.
+    const std::int64_t residual_nnz = std::llround(share * static_cast<double>(matrix.nnz()));
+    out.push_back({{"tau_nnz", tau},
+                   {"nnz_per_tile", stats.nnz_per_tile},
+                   {"nnz_per_window", stats.nnz_per_window},
+                   {"residual_nnz_share", share},
+                   {"residual_nnz", residual_nnz},
+                   {"residual_nnz_per_row",
+                    residual_rows > 0 ? static_cast<double>(residual_nnz) / residual_rows : 0}});
   }
   return out;
 }
@@ -180,7 +190,7 @@ Json reordering_json(const NamedMatrix& input, const Spec& spec, const WeightedJ
   Json row = {{"name", name},
               {"reorder_ms", ms},
               {"adjacent_cost", mean_adjacent_cost(matrix, jaccard, order)},
-              {"rs_tile", stats_json(RsTile::build(permuted).stats(), matrix.nnz())},
+              {"rs_tile", stats_json(rs_tile().analyze(permuted, {}), matrix.nnz())},
               {"formats", Json::object()}};
   for (const auto& [format, options] : formats) {
     const std::string title = Spec{format->name(), options}.to_string();

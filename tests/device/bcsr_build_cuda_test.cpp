@@ -12,13 +12,19 @@
 
 namespace spmmbench {
 
+namespace async_bcsr {
 bool operator==(const BcsrStep& a, const BcsrStep& b) {
   return a.k == b.k && a.a_row[0] == b.a_row[0] && a.a_row[1] == b.a_row[1] &&
          a.a_column == b.a_column;
 }
+}  // namespace async_bcsr
 
 namespace test {
 namespace {
+
+using async_bcsr::BcsrGrouping;
+using async_bcsr::BcsrGroups;
+using async_bcsr::BcsrStep;
 
 struct Blocks {
   int bm, bk, unit_k;

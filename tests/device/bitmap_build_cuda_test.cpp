@@ -13,6 +13,9 @@
 namespace spmmbench::test {
 namespace {
 
+using bitmap_dense::BitmapPanels;
+using bitmap_dense::PairQueues;
+using bitmap_dense::ValueQueues;
 using Ranges = std::vector<BitmapPanels::Range>;
 
 // As a kernel cuts panels for N columns: whole ones, and parts that begin at any group of steps.

@@ -14,6 +14,8 @@
 namespace spmmbench::test {
 namespace {
 
+using gap_slices::GapSlices;
+
 template <class T>
 void expect_same(Device& device, const Buffer& got, const std::vector<T>& expected,
                  const char* what) {

@@ -8,8 +8,8 @@
 #include "../../kernels/rsh/device_partition.hpp"
 #include "devices.hpp"
 #include "downloaded.hpp"
-#include "format/rs_image.hpp"
 #include "gpu/csr_on_device.hpp"
+#include "rsh/image.hpp"
 #include "shapes.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
@@ -17,6 +17,9 @@
 
 namespace spmmbench::test {
 namespace {
+
+using rsh::RsImage;
+using rsh::RsTile;
 
 // Empty rows are in no window of the host's, and a stored zero has another sign.
 bool is_alike(const CsrMatrix& matrix) {

@@ -9,14 +9,18 @@
 #include "core/row_lengths.hpp"
 #include "devices.hpp"
 #include "downloaded.hpp"
-#include "format/gathered_sectors.hpp"
 #include "gpu/csr_on_device.hpp"
+#include "jagged_slices/gathered_sectors.hpp"
 #include "shapes.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench::test {
 namespace {
+
+using jagged::JaggedShape;
+using jagged::JaggedSlices;
+using jagged::PackedEntries;
 
 // Row r has length(r) entries, `apart` columns from one another.
 template <class Length>
@@ -160,7 +164,7 @@ TEST(SlicesDeviceBuild, CountsTheSectorsAndTheLongestRowOfTheHost) {
       for (const std::int64_t of_sector : {1, 2, 16})
         EXPECT_EQ(jagged::gathered_sector_share(a.view(), on_device.as<std::int32_t>(), of_sector,
                                                 device),
-                  gathered_sector_share(matrix, rows, of_sector))
+                  jagged::gathered_sector_share(matrix, rows, of_sector))
             << name << ", " << order << ", " << of_sector;
     }
   }

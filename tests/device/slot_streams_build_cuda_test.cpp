@@ -16,6 +16,8 @@
 namespace spmmbench::test {
 namespace {
 
+using gather_mma::SlotStreams;
+
 template <class T>
 void expect_array(Device& device, const Buffer& got, const std::vector<T>& host, const char* what) {
   ASSERT_EQ(got.bytes(), host.size() * sizeof(T)) << what;

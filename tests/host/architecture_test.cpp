@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -98,6 +100,23 @@ TEST(Architecture, IncludesFollowTheDirectionOfTheData) {
           << include.file << ":" << include.line << " includes " << include.target;
     }
   EXPECT_EQ(layer_of("common/grid_limit.hpp"), "kernels");
+}
+
+// A format of one kernel alone lies in the kernel's folder, which then is all that was added.
+TEST(Architecture, HeadersOfSrcFormatAreNotOfOneKernelAlone) {
+  std::map<std::string, std::set<std::string>> users;  // of a header, besides its own source file
+  for (const std::string folder : {"src", "kernels"})
+    for (const Include& include : includes_below(folder)) {
+      if (layer_of(include.target) != "format") continue;
+      const bool own = include.file.stem() == fs::path(include.target).stem();
+      const bool of_kernel = layer_of(include.file) == "kernels";
+      if (!own || of_kernel)
+        users[include.target].insert(of_kernel ? include.file.parent_path() : include.file);
+    }
+  EXPECT_FALSE(users.empty());
+  for (const auto& [header, of] : users)
+    EXPECT_FALSE(of.size() == 1 && layer_of(*of.begin()) == "kernels")
+        << "src/" << header << " is included by " << *of.begin() << " alone";
 }
 
 TEST(Architecture, PublicHeadersIncludeOnlyOneAnother) {

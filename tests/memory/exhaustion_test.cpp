@@ -8,16 +8,16 @@
 #include <new>
 #include <string>
 
-#include "format/bcsr_groups.hpp"
-#include "format/bitmap_queues.hpp"
-#include "format/column_reuse.hpp"
-#include "format/rs_image.hpp"
-#include "format/rs_tile.hpp"
+#include "async_bcsr/format.hpp"
+#include "bitmap_dense/format.hpp"
 #include "gpu/backend.hpp"
 #include "heap.hpp"
 #include "io/input.hpp"
+#include "rsh/format.hpp"
+#include "rsh/image.hpp"
 #include "spmmbench/registry.hpp"
 #include "verify/reference.hpp"
+#include "window/column_reuse.hpp"
 
 namespace spmmbench {
 namespace {
@@ -68,15 +68,16 @@ TEST_F(Exhaustion, OfFormats) {
 }
 
 TEST_F(Exhaustion, OfWhatKernelsMakeOfFormats) {
-  const RsTile tile = RsTile::build(matrix_, Spec::parse("rs_tile?window=8").options);
-  expect_bad_alloc_or_a_result("image", [&] { (void)RsImage::build(tile, ElementType::f32); });
+  const rsh::RsTile tile = rsh::RsTile::build(matrix_, Spec::parse("rs_tile?window=8").options);
+  expect_bad_alloc_or_a_result("image", [&] { (void)rsh::RsImage::build(tile, ElementType::f32); });
   const BcsrPattern pattern = BcsrPattern::build(matrix_, 64, 64);
-  expect_bad_alloc_or_a_result(
-      "groups", [&] { (void)BcsrGroups::build(pattern, 64, BcsrGrouping::consecutive); });
+  expect_bad_alloc_or_a_result("groups", [&] {
+    (void)async_bcsr::BcsrGroups::build(pattern, 64, async_bcsr::BcsrGrouping::consecutive);
+  });
   const CsrMatrix dense = load_input("gen:uniform?rows=1024&cols=2048&density=0.3", {}).a.csr;
-  const auto ranges = BitmapPanels::whole_panels(dense.rows, dense.cols);
-  expect_bad_alloc_or_a_result("queues",
-                               [&] { (void)PairQueues::build(dense, ElementType::f16, ranges); });
+  const auto ranges = bitmap_dense::BitmapPanels::whole_panels(dense.rows, dense.cols);
+  expect_bad_alloc_or_a_result(
+      "queues", [&] { (void)bitmap_dense::PairQueues::build(dense, ElementType::f16, ranges); });
   const Permutation natural;
   expect_bad_alloc_or_a_result("reuse",
                                [&] { (void)new_column_shares(matrix_, {&natural}, matrix_.cols); });

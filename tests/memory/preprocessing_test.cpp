@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "../host/matrices.hpp"
-#include "format/rs_image.hpp"
-#include "format/rs_tile.hpp"
 #include "heap.hpp"
+#include "rsh/format.hpp"
+#include "rsh/image.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -109,14 +109,15 @@ TEST_P(Preprocessing, EveryOrderingNeedsLessThanFourTimesTheMatrix) {
 TEST_P(Preprocessing, RsTileNeedsLessThanFourTimesTheMatrix) {
   for (const char* text : {"rs_tile?window=8", "rs_tile?window=32", "rs_tile?tau_nnz=32"})
     expect_below_four_times(text, [&](const CsrMatrix& matrix) {
-      return RsTile::build(matrix, Spec::parse(text).options);
+      return rsh::RsTile::build(matrix, Spec::parse(text).options);
     });
 }
 
 TEST_P(Preprocessing, TheImageThatTheKernelReadsNeedsLessThanFourTimesTheMatrix) {
   for (const char* text : {"rs_tile?window=8", "rs_tile?window=32"})
     expect_below_four_times(std::string("image of ") + text, [&](const CsrMatrix& matrix) {
-      return RsImage::build(RsTile::build(matrix, Spec::parse(text).options), ElementType::f32);
+      return rsh::RsImage::build(rsh::RsTile::build(matrix, Spec::parse(text).options),
+                                 ElementType::f32);
     });
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "format/gathered_sectors.hpp"
+#include "jagged_slices/gathered_sectors.hpp"
 #include "jagged_slices/order.hpp"
 #include "matrices.hpp"
 
@@ -18,7 +18,7 @@ Options with_order(const std::string& order) {
 // What blocks of rows gather, counted on the host.
 jagged::GatheredShare counted(const SparseOperand& a) {
   return [&a](const std::string& order, std::int64_t rows_of_sector, StageTimer& cost) {
-    return gathered_sector_share(*a.a, a.orders->get(order, cost), rows_of_sector);
+    return jagged::gathered_sector_share(*a.a, a.orders->get(order, cost), rows_of_sector);
   };
 }
 
