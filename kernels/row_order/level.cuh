@@ -169,6 +169,7 @@ inline __device__ void place_entries(const FirstLevel& all, std::int64_t begin) 
 // A thread for each row, for each column, and a warp for every kEntries entries. The last CTA tells
 // the host.
 __global__ void place_level(const __grid_constant__ FirstLevel all) {
+  ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   const std::int64_t thread = thread_index();
   place_row(all, thread);

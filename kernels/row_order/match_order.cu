@@ -15,15 +15,14 @@
 // 5. Those that find none ask others without one that they meet further away. Then partners are
 //    joined and numbered. One launch has all of it, whose CTAs wait for each other.
 // 6. The next level has the columns of both. No step waits for the host: how many clusters each
-//    level has is known from the first. What the host asks, the sizes of the first level and
-//    whether to go on after clusters of eight, it reads while the device works.
+//    level has is known from the first. What the host asks, the sizes of the first level, what a
+//    sample says and whether to go on after clusters of eight, it reads while the device works.
 
 #include <cuda_runtime.h>
 
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
 #include <algorithm>
-#include <cub/device/device_scan.cuh>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "common/dependent_launch.hpp"
@@ -37,6 +36,7 @@
 #include "row_order/near.cuh"
 #include "row_order/partners.cuh"
 #include "row_order/sample.cuh"
+#include "row_order/sizes.cuh"
 
 namespace spmmbench {
 namespace {
@@ -57,10 +57,27 @@ class Mark {
 
   void set(cudaStream_t stream) { SPMMBENCH_CUDA(cudaEventRecord(event_, stream)); }
   void wait() const { SPMMBENCH_CUDA(cudaEventSynchronize(event_)); }
+  cudaEvent_t event() const { return event_; }
 
  private:
   cudaEvent_t event_ = nullptr;
 };
+
+constexpr std::int64_t kMostSampled = 2 * kSampled;  // rows: see sample_step
+
+// Beside that of the device, and served first. It is kept until the process ends.
+Stream stream_beside(const Device& device) {
+  static std::mutex mutex;
+  static auto& all = *new std::map<int, cudaStream_t>;
+  const std::scoped_lock lock(mutex);
+  const auto [entry, is_new] = all.try_emplace(device.info().index);
+  if (is_new) {
+    int least = 0, greatest = 0;
+    SPMMBENCH_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    SPMMBENCH_CUDA(cudaStreamCreateWithPriority(&entry->second, cudaStreamNonBlocking, greatest));
+  }
+  return {entry->second};
+}
 
 // What the device tells the host.
 struct Told {
@@ -79,7 +96,6 @@ class Matching {
         told_(device) {
     rows_ = a.rows;
     join_ctas_ = kJoinCtasPerSm * device.info().sm_count;
-    sum_sizes(nullptr, temporary_bytes_);
     // Two passes: how much, then where.
     lay_out(nullptr);
     memory_ = device.allocate(bytes_);
@@ -95,8 +111,10 @@ class Matching {
     std::int64_t end = clusters;  // of the places that no cluster left over has taken
     if (clusters > 1) {
       const bool asks = by_need && match::asks_sample(clusters, a_.nnz);
-      if (asks) ask_sample(clusters);
-      find_rows(clusters, partners_);
+      if (asks) partners_.stops = stops_;
+      find_rows(clusters, partners_, device_.stream(), [&] {
+        if (asks) ask_sample(clusters);
+      });
       if (asks && stops()) {
         device_.synchronize();
         return {};
@@ -131,22 +149,26 @@ class Matching {
     bytes_ = 0;
     const std::int64_t entries = a_.nnz, clusters = rows_ + 1;
     // Zero at first.
-    place(partners_.count, kCounters + 3, memory);
+    place(partners_.count, kCounters + 2, memory);
+    place(sample_.count, kCounters, memory);
+    place(stops_, 1, memory);
+    place(sample_.sample, sizeof(Sample) / sizeof(unsigned long long), memory);
     place(most_, 1, memory);
     place(arrived_, match::kLevels, memory);
     place(counts_, a_.cols, memory);
+    place(size_totals_, join_ctas_, memory);
     for (unsigned long long** array : {&best_, &best_of_further_})
       place(*array, 2 * clusters, memory);  // of all levels
     zero_bytes_ = bytes_;
     place(list_of_, a_.cols, memory);
     place(sums_, rows_ + 1 + a_.cols, memory);
-    place(temporary_, static_cast<std::int64_t>(temporary_bytes_), memory);
     place(totals_, join_ctas_, memory);
-    place(counted_, clusters, memory);
+    place(first_left_, join_ctas_, memory);
     for (std::int32_t** array : {&before_, &lists_}) place(*array, entries, memory);
     place(columns_of_, clusters, memory);
-    for (std::int32_t** array : {&cluster_rows_, &new_rows_, &number_, &joined_, &unmatched_,
-                                 &taken_by_, &mates_, &partners_.longer[0], &partners_.longer[1]})
+    place(taken_, clusters, memory);
+    for (std::int32_t** array : {&cluster_rows_, &new_rows_, &number_, &joined_, &mates_,
+                                 &partners_.longer[0], &partners_.longer[1]})
       place(*array, clusters, memory);
     place(ranks_[0], clusters * match::kNear, memory);
     place(ranks_[1], clusters / 2 * match::kNear, memory);
@@ -155,18 +177,21 @@ class Matching {
       place(lengths_[level % 2], clusters >> level, memory);
     }
     partners_.suits = suits(0, 0);
+    const std::int64_t sampled = std::min<std::int64_t>(rows_, kMostSampled);
+    place(sample_.suits.ranks, sampled * match::kNear, memory);
+    for (std::int32_t*& queue : sample_.longer) place(queue, sampled, memory);
   }
 
   // `before`: clusters of all levels before.
   Suits suits(int level, std::int64_t before) const {
-    return {ranks_[level % 2], match::kNear, best_ + before, taken_by_};
+    return {ranks_[level % 2], match::kNear, best_ + before, taken_};
   }
   // Those of clusters that found no partner: their ranks lie where the level before had its own,
   // and the next will.
   Suits further_suits(int level, const Suits& suits) const {
     static_assert(2 * match::kFurther <= match::kNear);
     return {ranks_[1 - level % 2], match::kFurther, best_of_further_ + (suits.best - best_),
-            taken_by_};
+            taken_};
   }
 
   // A kernel that begins with griddepcontrol_wait.
@@ -180,14 +205,6 @@ class Matching {
   void launch_after(void (*kernel)(Parameters...), std::int64_t threads, Values... values) {
     kernel<<<ctas_for(threads), kThreads, 0, stream_>>>(values...);
     SPMMBENCH_CUDA_LAUNCHED();
-  }
-
-  // Sums of Size.
-  void sum_sizes(void* temporary, std::size_t& bytes) {
-    const auto sizes = thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0),
-                                                       Size{a_.row_ptr, rows_, counts_});
-    SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(temporary, bytes, sizes, sums_,
-                                                 rows_ + 1 + a_.cols, stream_));
   }
 
   void copy_rows(std::int32_t clusters, std::int32_t rows_of_one, std::int32_t* order) {
@@ -209,16 +226,20 @@ class Matching {
     columns_of_low_ = partners_.count + kCounters;
     SPMMBENCH_CUDA(cudaMemsetAsync(partners_.count, 0, zero_bytes_, stream_));
     launch_after(count_columns, a_.nnz, a_, counts_, before_);
-    std::size_t bytes = temporary_bytes_;
-    sum_sizes(temporary_, bytes);
+    const std::int64_t sizes = rows_ + 1 + a_.cols;
+    const std::int64_t sum_ctas = std::min((sizes + kSizesAtOnce - 1) / kSizesAtOnce, join_ctas_);
+    launch_dependent(sum_sizes, dim3(static_cast<unsigned>(sum_ctas)), dim3(kSizeThreads), 0,
+                     device_.stream(), overlap_,
+                     SizeSums{Size{a_.row_ptr, rows_, counts_}, sizes, sums_, size_totals_});
     constexpr std::int64_t kThreadsOfEntries = 32;
     const std::int64_t of_entries = (a_.nnz + kEntries - 1) / kEntries * kThreadsOfEntries;
-    launch_after(place_level, std::max({rows_, a_.cols, of_entries}),
-                 FirstLevel{a_, counts_, before_, sums_, columns_of_, cluster_rows_, order,
-                            list_of_, lists_, most_, told_.arrivals(), &told->most});
+    launch(place_level, std::max({rows_, a_.cols, of_entries}),
+           FirstLevel{a_, counts_, before_, sums_, columns_of_, cluster_rows_, order, list_of_,
+                      lists_, most_, told_.arrivals(), &told->most});
     told_mark_.set(stream_);
     launch(sort_lists, (a_.cols + kListsOfCta - 1) / kListsOfCta * kThreads,
            Lists{list_of_, lists_, a_.cols, static_cast<std::int32_t>(rows_)});
+    level_mark_.set(stream_);
     told_mark_.wait();
     const Most most = told_.read<Told>(sizeof(Most)).most;
     level_ = {columns_of_, a_.col_idx, list_of_, lists_, most.filled};
@@ -227,13 +248,15 @@ class Matching {
     return most.filled;
   }
 
-  // The rows nearest to each.
-  template <class Word>
-  void find_with(std::int32_t clusters, const Partners& out) {
+  // The rows nearest to each. `between`: what the host does between two launches.
+  template <class Word, class Between>
+  void find_with(std::int32_t clusters, const Partners& out, Stream stream,
+                 const Between& between) {
     constexpr std::int64_t kWarps = kWarpThreads / 32;
     launch_dependent(find_partners<Word>,
                      dim3(static_cast<unsigned>((clusters + kWarps - 1) / kWarps)),
-                     dim3(kWarpThreads), 0, device_.stream(), overlap_, level_, out);
+                     dim3(kWarpThreads), 0, stream, overlap_, level_, out);
+    between();
     // None reads more places.
     const std::int64_t places =
         std::min<std::int64_t>(most_columns_ * most_of_list_, match::kMostPlacesOfAll);
@@ -241,29 +264,29 @@ class Matching {
     const std::int64_t ctas =
         std::min<std::int64_t>(clusters, kPartnerCtasPerSm<Word> * device_.info().sm_count);
     launch_dependent(find_partners_by_cta<Word>, dim3(static_cast<unsigned>(ctas)),
-                     dim3(kCtaThreads), kCtaBytes<Word>, device_.stream(), overlap_, level_, out);
+                     dim3(kCtaThreads), kCtaBytes<Word>, stream, overlap_, level_, out);
   }
-  void find_rows(std::int32_t clusters, const Partners& out) {
-    if (level_.clusters <= kMostOfNarrow) find_with<Narrow>(clusters, out);
-    else find_with<Wide>(clusters, out);
+  template <class Between>
+  void find_rows(std::int32_t clusters, const Partners& out, Stream stream,
+                 const Between& between) {
+    if (level_.clusters <= kMostOfNarrow) find_with<Narrow>(clusters, out, stream, between);
+    else find_with<Wide>(clusters, out, stream, between);
   }
 
-  // Asks a sample of rows whether an order can gain: where not, partners_ are not looked for.
+  // Asks a sample of rows whether an order can gain, beside the search for the partners of all,
+  // which ends where none can.
   void ask_sample(std::int32_t rows) {
     static_assert(sizeof(Sample) == 4 * sizeof(unsigned long long));
-    std::int32_t* const stops = partners_.count + kCounters + 2;
-    Partners out = partners_;
-    out.step = match::sample_step(rows);
-    out.sample = reinterpret_cast<unsigned long long*>(totals_);  // of rounds to come
-    SPMMBENCH_CUDA(cudaMemsetAsync(totals_, 0, sizeof(Sample), stream_));
-    const std::int32_t sampled = (rows + out.step - 1) / out.step;
-    find_rows(sampled, out);
-    launch(gather_samples, std::int64_t{sampled} * kThreads, level_, out,
-           SampleVerdict{told_.arrivals(), stops, &told_.as<Told>()->stops});
-    told_mark_.set(stream_);
-    SPMMBENCH_CUDA(
-        cudaMemsetAsync(partners_.count, 0, (kCounters + 2) * sizeof(std::int32_t), stream_));
-    partners_.stops = stops;
+    const Stream stream = stream_beside(device_);
+    const auto beside = static_cast<cudaStream_t>(stream.handle);
+    SPMMBENCH_CUDA(cudaStreamWaitEvent(beside, level_mark_.event()));
+    sample_.step = match::sample_step(rows);
+    const std::int32_t sampled = (rows + sample_.step - 1) / sample_.step;
+    find_rows(sampled, sample_, stream, [] {});
+    launch_dependent(gather_samples, dim3(static_cast<unsigned>(sampled)), dim3(kThreads), 0,
+                     stream, overlap_, level_, sample_,
+                     SampleVerdict{told_.arrivals(), stops_, &told_.as<Told>()->stops});
+    told_mark_.set(beside);
   }
   // What the sample says. The device goes on meanwhile.
   bool stops() {
@@ -297,8 +320,8 @@ class Matching {
                     arrived_ + level,
                     columns_of_low_,
                     asks ? told_.as<Told>()->columns_of_low : nullptr,
-                    {totals_, counted_, unmatched_, cluster_rows_, rows_of_one, number_, joined_,
-                     new_rows_, left, order}};
+                    {totals_, first_left_, cluster_rows_, rows_of_one, number_, joined_, new_rows_,
+                     left, order}};
     cudaLaunchAttribute attribute = overlap_attribute();
     if (!overlap_) {
       attribute.id = cudaLaunchAttributeCooperative;
@@ -317,27 +340,28 @@ class Matching {
   cudaStream_t stream_;
   bool overlap_;
   ToldToHost told_;
-  Mark told_mark_;
+  Mark told_mark_, level_mark_;
   std::int64_t rows_ = 0;
   Buffer memory_;
-  std::size_t bytes_ = 0, temporary_bytes_ = 0, zero_bytes_ = 0;
-  char* temporary_ = nullptr;
+  std::size_t bytes_ = 0, zero_bytes_ = 0;
   static constexpr std::int64_t kJoinCtasPerSm = 2;  // no more than fit: they wait for each other
   std::int64_t join_ctas_ = 0;
-  std::uint64_t *totals_ = nullptr, *counted_ = nullptr;
+  std::uint64_t* totals_ = nullptr;
+  std::int32_t* first_left_ = nullptr;
   Span *columns_of_ = nullptr, *list_of_ = nullptr;  // of rows, and of columns
   std::int32_t *before_ = nullptr, *lists_ = nullptr;
   // Of two levels.
   uint4* sketches_[2] = {};
   std::int32_t* lengths_[2] = {};
   std::int32_t *cluster_rows_ = nullptr, *new_rows_ = nullptr, *number_ = nullptr;
-  std::int32_t *joined_ = nullptr, *unmatched_ = nullptr;
+  std::int32_t *joined_ = nullptr, *mates_ = nullptr;
   std::uint64_t* ranks_[2] = {};  // of two levels
-  unsigned long long *best_ = nullptr, *best_of_further_ = nullptr;
-  std::int32_t *taken_by_ = nullptr, *mates_ = nullptr;
+  unsigned long long *best_ = nullptr, *best_of_further_ = nullptr, *taken_ = nullptr;
   std::int32_t* counts_ = nullptr;  // of columns
   unsigned* sums_ = nullptr;        // of Size
-  Partners partners_{};
+  unsigned long long* size_totals_ = nullptr;
+  Partners partners_{}, sample_{};
+  std::int32_t* stops_ = nullptr;           // what a sample says
   std::int32_t* columns_of_low_ = nullptr;  // of all pairs, and of all clusters of four
   Most* most_ = nullptr;
   unsigned* arrived_ = nullptr;  // at the barriers of each level
@@ -355,9 +379,11 @@ bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
 std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
   constexpr std::int64_t kWord = sizeof(std::int32_t);
   constexpr std::int64_t kWordsOfEntry = 2;
-  constexpr std::int64_t kWordsOfRow = 24 + 3 * match::kNear + match::kSketchWords * 3 / 4,
-                         kWordsOfColumn = 4;  // see lay_out
-  return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + kWordsOfColumn * cols);
+  constexpr std::int64_t kWordsOfRow = 22 + 3 * match::kNear + match::kSketchWords * 3 / 4,
+                         kWordsOfColumn = 4,
+                         kWordsOfSampled = 2 + 2 * match::kNear;  // see lay_out
+  return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + kWordsOfColumn * cols +
+                  kWordsOfSampled * std::min(rows, kMostSampled));
 }
 
 Buffer match_order(const DeviceCsr& a, match::Height height, Device& device) {

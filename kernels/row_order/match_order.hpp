@@ -13,7 +13,7 @@ namespace spmmbench {
 // columns for each, since its tables have an entry for every row and column.
 bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
 
-// What match_order takes on the way, in bytes, but for what sorting and scans need.
+// What match_order takes on the way, in bytes.
 std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
 
 // order[i] is the row that stands at position i: an int32 for each row; null: natural, as

@@ -117,10 +117,15 @@ struct Partners {
   Suits suits;
   std::int32_t* longer[2];  // clusters that are left to a kernel with larger tables
   std::int32_t* count;      // how many of each, and how many of them CTAs have begun
-  // Of every step-th cluster alone, where a sample is asked for.
+  // Of every step-th cluster alone, where a sample is asked for: `suits` has ranks of these alone.
   std::int32_t step = 1;
   unsigned long long* sample = nullptr;  // the members of Sample, else null
-  const std::int32_t* stops = nullptr;   // whether nothing is looked for; null: it is
+  const std::int32_t* stops = nullptr;   // what a sample says meanwhile; null: none is asked for
+
+  // Whether nothing that is found counts.
+  __device__ bool is_stopped() const {
+    return stops != nullptr && *static_cast<const volatile std::int32_t*>(stops) != 0;
+  }
 };
 
 // One cluster and what its threads look at.
@@ -256,7 +261,7 @@ struct Search {
       out.suits.ask(own, lane < near_of(columns) ? best.own : 0);
       return;
     }
-    if (lane < kNear) out.suits.ranks[std::int64_t{own} * kNear + lane] = best.own;
+    if (lane < kNear) out.suits.ranks[std::int64_t{own / out.step} * kNear + lane] = best.own;
     if (lane != 0) return;
     atomicAdd(out.sample, shared_with(best.own, columns));
     atomicAdd(out.sample + 1, static_cast<unsigned long long>(columns));
@@ -285,7 +290,7 @@ __global__ void __launch_bounds__(kWarpThreads)
   ptx::griddepcontrol_launch_dependents();
   const int lane = threadIdx.x % 32;
   const std::int64_t own = thread_index() / 32 * out.step;
-  if (own >= all.clusters || (out.stops != nullptr && *out.stops != 0)) return;
+  if (own >= all.clusters || out.is_stopped()) return;
   const Search search(all, static_cast<std::int32_t>(own));
   std::int32_t places = 0;
   for (std::int32_t i = 0; i < search.used && places <= kManyPlaces; i += 32)
@@ -342,7 +347,9 @@ __global__ void __launch_bounds__(kCtaThreads)
   const std::int32_t many = out.count[1], count = many + out.count[0];
   auto at = static_cast<std::int32_t>(blockIdx.x);
   while (at < count) {
-    if (thread == 0) next = static_cast<std::int32_t>(gridDim.x) + atomicAdd(out.count + 2, 1);
+    if (thread == 0)
+      next = out.is_stopped() ? count
+                              : static_cast<std::int32_t>(gridDim.x) + atomicAdd(out.count + 2, 1);
     const Search search(all, at < many ? out.longer[1][at] : out.longer[0][at - many]);
     const Table<Word> table{
         reinterpret_cast<Word*>(memory),

@@ -40,7 +40,9 @@ __global__ void __launch_bounds__(kThreads)
     const std::int32_t next = own / kWindowRows * kWindowRows + lane;
     if (is_natural) row = next < rows.clusters ? next : kNone;
     else if (lane == 0) row = own;
-    else if (const std::uint64_t rank = of_rows.suits.ranks[sampled * kNear + lane - 1]; rank != 0)
+    else if (const std::uint64_t rank =
+                 of_rows.suits.ranks[std::int64_t{blockIdx.x} * kNear + lane - 1];
+             rank != 0)
       row = ranked_partner(own, rank);
   }
   const Span span = row == kNone ? Span{0, 0} : rows.columns_of[row];

@@ -163,6 +163,22 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereFewRowsAreLeft) {
         device);
 }
 
+// Pairs alike and rows that share nothing take turns, more of each than a CTA numbers at a time;
+// every 97th row is empty.
+TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereManyThatFollowOneAnotherAreLeft) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr std::int32_t kLength = 3, kInTurn = 701;
+  CsrMatrix m{300'001, std::int64_t{300'001} * kLength, {0}, {}, {}};
+  for (std::int32_t row = 0; row < m.rows; ++row) {
+    const std::int32_t first = row / kInTurn % 2 == 0 ? row : row / 2 * 2;
+    for (std::int32_t i = 0; i < kLength && row % 97 != 0; ++i)
+      m.col_idx.push_back(first * kLength + i);
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  m.values.assign(m.col_idx.size(), 1.0F);
+  expect_same_order(m, device);
+}
+
 // Each row shares more with the next one than with the one before: who asks loses its place to
 // others over and over.
 TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereEachRowPrefersTheNext) {
