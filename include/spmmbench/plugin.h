@@ -204,8 +204,14 @@ typedef struct spmmbench_problem {
  * UNCHECKED: A in a GPU's memory is not checked. The caller knows that columns ascend in each row;
  * with any other matrix, kernels read and write out of bounds. `prepare` and `bind` may return
  * before A is read, in the order of the legacy default stream. The first launch on another stream
- * waits for that, and must not be captured in a CUDA graph. */
-enum { SPMMBENCH_TRANSPOSED = 1, SPMMBENCH_UNCHECKED = 2 };
+ * waits for that, and must not be captured in a CUDA graph.
+ * CHECKED_LATE: A in a GPU's memory is checked, but `prepare` and `bind` may return before, as with
+ * UNCHECKED; A's arrays stay as they are until the first other call with the prepared object or one
+ * of its plans has returned. That call waits for the check, a launch on the legacy default stream
+ * once it is enqueued, and it and all later ones refuse an A that is no matrix; C then holds
+ * anything, and nothing outside of it was written. Kernels that build a form of A wait in `prepare`
+ * as ever. */
+enum { SPMMBENCH_TRANSPOSED = 1, SPMMBENCH_UNCHECKED = 2, SPMMBENCH_CHECKED_LATE = 4 };
 
 /* Receives the times of preparation. May be NULL in every call. */
 typedef struct spmmbench_stages {
@@ -369,6 +375,10 @@ struct spmmbench_kernel {
   spmmbench_status (*launch_scaled)(spmmbench_plan* plan, const spmmbench_dense* b,
                                     const spmmbench_dense* c, double alpha, double beta,
                                     void* stream);
+  /* Version 2; a library of version 2 may end its struct before this member. *symmetric: 1 where A,
+   * as it was rounded, equals its transpose to the bit of each value, else 0. It is looked at where
+   * it lies for the kernel: on a GPU a few bytes come to the host. NULL in a plug-in. */
+  spmmbench_status (*is_symmetric)(spmmbench_prepared* prepared, int32_t* symmetric);
 };
 
 /* The sizes of version 1. */

@@ -21,6 +21,7 @@
 #include "select/tune.hpp"
 #include "spmmbench/picking.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/starts_at_once.hpp"
 
 namespace spmmbench::auto_kernel {
 namespace {
@@ -113,9 +114,13 @@ class AutoPrepared final : public Prepared, public BindsPick {
   std::optional<Chooser> chooser_;
 };
 
-class Auto final : public Kernel {
+class Auto final : public Kernel, public StartsAtOnce {
  public:
   const KernelInfo& info() const override { return info_; }
+
+  bool starts_at_once(const Options& options) const override {
+    return Wanted(options).starts_at_once();
+  }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     // An A that lies on the device alone is not looked at here.

@@ -17,7 +17,7 @@ SUMS_FP32, SUMS_TENSOR_CORE, SUMS_FP16 = 0, 1, 2
 BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACKED_ROWS, TUNES = (
     1 << bit for bit in range(9)
 )
-TRANSPOSED, UNCHECKED = 1, 2  # of a problem's flags
+TRANSPOSED, UNCHECKED, CHECKED_LATE = 1, 2, 4  # of a problem's flags
 OPTION_TYPES = ("text", "integer", "real", "choice")
 
 
@@ -259,6 +259,7 @@ Kernel._fields_ = [
             _Status, c.c_void_p, c.c_void_p, c.c_void_p, c.c_double, c.c_double, c.c_void_p
         ),
     ),
+    ("is_symmetric", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(c.c_int32))),
 ]
 
 

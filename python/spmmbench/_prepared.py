@@ -10,6 +10,10 @@ from ._calls import RECEIVER, Held, free_with, made
 from ._plan import Plan
 from .errors import Unsupported
 
+# Of `checked`: before the first product is there, so that nothing waits until then. The arrays of A stay
+# until it is.
+LATE = "late"
+
 
 class Prepared(Held):
     """A in a kernel's own form, from which plan(n) makes any number of plans.
@@ -54,7 +58,7 @@ class Prepared(Held):
         a = a.fitted(chosen, self.precision)
         if chosen.flags & abi.KEEPS_A:
             self._kept = a
-        self._transposed, self._checked = transposed, checked
+        self._transposed, self._checked = transposed, checked if checked == LATE else bool(checked)
         # Without A. Copies have the address of the options, which this keeps.
         self._asked = abi.Problem(
             None, _sparse.options_array(given), abi.PRECISIONS[self.precision], 0
@@ -92,13 +96,14 @@ class Prepared(Held):
         kernel, waits = self._kernel, True
         if self.device != "cpu" and a.device != "cpu":
             if kernel.library.own and a.follows_default_stream():
-                waits = self._checked
+                waits = self._checked is True
             else:
                 _cuda.synchronize()
         self._receiver = RECEIVER if waits else None
         problem = self._asked.copy()
         problem.a = ctypes.pointer(a.struct)
-        problem.flags = (abi.TRANSPOSED if self._transposed else 0) | (0 if waits else abi.UNCHECKED)
+        unwaited = abi.CHECKED_LATE if self._checked else abi.UNCHECKED
+        problem.flags = (abi.TRANSPOSED if self._transposed else 0) | (0 if waits else unwaited)
         arguments = kernel.pointer, problem, self._receiver
         self._handle, self.stages_ms = made(kernel, "prepare", *arguments)
         free_with(self, kernel.destroy_prepared, self._handle)
@@ -149,6 +154,17 @@ class Prepared(Held):
                 handle,
             )
         )
+
+    def is_symmetric(self):
+        """Whether A, with its values as they were rounded, equals its transpose. It is looked at where it was
+        prepared. False where the library does not say."""
+        kernel, told = self._kernel, ctypes.c_int32()
+        if not kernel.described.is_symmetric:
+            return False
+        if self.device != "cpu":
+            _cuda.require_current(self.device)
+        kernel.library.check(kernel.described.is_symmetric(self._handle, told))
+        return told.value != 0
 
     def __repr__(self):
         rows, cols = self.shape

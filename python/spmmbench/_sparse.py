@@ -16,7 +16,6 @@ from .errors import InvalidArgument
 # Of values; fp32 for all others: scipy makes float64 where nobody asked for it
 _PRECISION_OF = {element.dtype: name for name, element in abi.ELEMENT_TYPES.items() if element.bytes == 2}
 _NO_CSR = abi.Csr()
-_FIRST_LOOK, _LATER_LOOKS = 1 << 16, 1 << 25  # entries that are compared at a time
 
 
 @dataclasses.dataclass
@@ -157,28 +156,6 @@ class Csr:
         out = places.T.tocsr()
         values = host.values[out.data]
         return Csr(self.shape[::-1], out.indptr, out.indices, values, "cpu", self.scale, self.bits)
-
-    def is_symmetric(self):
-        """Whether it equals its transpose, of torch tensors, looked at where they lie: each entry is
-        sought in the row of its column. Wrongly False where columns do not ascend in each row."""
-        rows, cols = self.shape
-        if rows != cols or rows * cols >= 2**63:
-            return False
-        torch = _dense.loaded("torch")
-        lengths = self.row_ptr.diff()
-        row_of = torch.arange(rows, device=lengths.device).repeat_interleave(lengths, output_size=self.nnz)
-        places = row_of * cols + self.col_idx  # ascending
-        step = _FIRST_LOOK  # most matrices that are not symmetric show it there
-        first = 0
-        while first < self.nnz:
-            part = slice(first, first + step)
-            mirrored = self.col_idx[part].long() * cols + row_of[part]
-            found = torch.searchsorted(places, mirrored).clamp_(max=self.nnz - 1)
-            same = (places[found] == mirrored) & (self.values[found] == self.values[part])
-            if not bool(same.all()):
-                return False
-            first, step = first + step, _LATER_LOOKS
-        return True
 
     def on_gpu(self):
         """The same on torch's current GPU, of arrays on the host; itself where values are no numbers that a

@@ -34,7 +34,7 @@ from . import _choice, _cuda, _dense, _library, _sparse
 from ._abi import EIGHT_BITS, ELEMENT_BYTES, ELEMENT_OF, ELEMENT_TYPES
 from ._attention import AttentionBlocks, block_attention
 from ._plan import LINE_BYTES
-from ._prepared import Prepared
+from ._prepared import LATE, Prepared
 from ._swiglu import BlockSwiglu
 from .errors import Error, InvalidArgument
 
@@ -157,16 +157,19 @@ def _told(kernel, calls):
     return kernel if calls is None else kernel + ("&" if "?" in kernel else "?") + f"calls={calls}"
 
 
-_ways = {}  # in which A that nobody checks were prepared, by what they have in common
+_AT_ONCE = ("auto", "csr_merge")  # kernels whose first product reads A as it is given
+_ways = {}  # in which A that preparation does not wait for were prepared, by what they have in common
 
 
 def _prepared(a, asked, turned, checked):
-    """A, or A^T. Where nobody checks A, what does not depend on its arrays and sizes is found out once."""
+    """A, or A^T. Where nothing waits for A, what does not depend on its arrays and sizes is found out once."""
     kernel, precision, options, device, library = asked
     named = all(x is None or type(x) is str for x in (kernel, precision, device, library))
-    if checked or not named or options is not None or not torch.is_tensor(a.values) or a.values.is_cpu:
+    there = torch.is_tensor(a.values) and not a.values.is_cpu
+    if not named or options is not None or not there or (checked and kernel not in _AT_ONCE):
         return Prepared(a, *asked, turned, checked)
-    known = (kernel, precision, device, library, a.device, a.values.dtype)
+    checked = LATE if checked else False
+    known = (kernel, precision, device, library, a.device, a.values.dtype, checked)
     way = _ways.get(known)
     if way is not None and way.device == _current_device():
         return way.alike(a, turned)
@@ -222,12 +225,12 @@ class _Matrix:
         if known is not None:
             return known
         on_gpu = self._a.device != "cpu" and self.prepared._kernel.library.own
-        looked_at = self._checked and not self._turned and self.shape[0] == self.shape[1]
-        tensors = torch.is_tensor(self._a.values)
-        if on_gpu and looked_at and tensors and self._a.is_symmetric():
-            self._transpose = weakref.ref(self)
-            return self
-        if self._turned or (on_gpu and (tensors or not looked_at)):
+        if on_gpu and self._checked and not self._turned and self.shape[0] == self.shape[1]:
+            self._restore()
+            if self.prepared.is_symmetric():
+                self._transpose = weakref.ref(self)
+                return self
+        if self._turned or on_gpu:
             other = self._alike(self.prepared.turned(self._a))
         else:
             transpose = self._a.transposed()
@@ -269,12 +272,16 @@ class _Matrix:
         """With gradients where they are asked for."""
         if values is not None:
             return _ProductOfValues.apply(self, values, x)
-        if not self.own_values:
-            self.prepared.update(self._a.values)
-            self.own_values = True
+        self._restore()
         if torch.is_grad_enabled() and x.requires_grad:
             return _Product.apply(self, x)
         return self.multiply(x)
+
+    def _restore(self):
+        """Puts A's own values in force."""
+        if not self.own_values:
+            self.prepared.update(self._a.values)
+            self.own_values = True
 
     def multiply(self, x):
         if x.dim() != 2 or x.shape[0] != self.shape[1]:
@@ -303,7 +310,10 @@ class SparseMatrix(torch.nn.Module):
     spmmbench.Plan.update, and gives X and the values gradients, which have no second derivatives.
 
     a          as spmmbench.prepare takes it; prepared where the calling thread's current device is
-    kernel, precision, options, library, checked   as for spmmbench.prepare
+    kernel, precision, options, library   as for spmmbench.prepare
+    checked    likewise; a torch tensor on a GPU, used on its default stream, may be checked while the GPU
+               multiplies: then the first product (or its gradient, or settle) raises what is wrong, and
+               all that follow, and A's arrays stay as they are until it returns
     calls      about how many products of a width are to come, of A and of A^T each, or {width: so many},
                the most of which hold for all others: "auto" on a GPU then prepares what pays within them,
                all of it when a plan is made

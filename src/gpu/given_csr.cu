@@ -1,7 +1,10 @@
 // CSR of a caller on the device: one pass checks and converts it, and tells the host what it has
-// found. Whether the columns of all rows
-// ascend follows from two counts: of the entries whose column does not exceed that of the entry
-// before, and of those among them that begin a row. They ascend where both are equal.
+// found. Whether the columns of all rows ascend follows from two counts: of the entries whose
+// column does not exceed that of the entry before, and of those among them that begin a row. They
+// ascend where both are equal.
+//
+// Where nobody waits for the check, the CTA that arrives last makes of arrays that are no matrix
+// one that harms nobody, before any kernel that follows reads them.
 
 #include "gpu/given_csr.hpp"
 
@@ -12,14 +15,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cub/device/device_radix_sort.cuh>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "core/greatest_magnitude.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/row_of_entry.cuh"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -39,6 +42,10 @@ struct Findings {
   // Entries of a row whose column does not exceed the one before, modulo 2^64.
   unsigned long long unsorted = 0;
   std::int64_t first = 0, last = 0;  // of row_ptr
+
+  __host__ __device__ bool sound(std::int64_t nnz) const {
+    return first == 0 && falls == kNone && last == nnz && outside == kNone;
+  }
 };
 
 // Where they are gathered. The CTA that arrives last leaves it as it was.
@@ -96,6 +103,13 @@ __global__ void __launch_bounds__(kCsrThreads)
   if (threadIdx.x % 32 == 0) atomicMax(greatest, own);
 }
 
+// By all threads of a CTA: all entries are in the last row and in column 0.
+__device__ void make_harmless(std::int64_t rows, std::int64_t nnz, std::int64_t* row_ptr,
+                              std::int32_t* col_idx) {
+  for (std::int64_t i = threadIdx.x; i <= rows; i += kCsrThreads) row_ptr[i] = i < rows ? 0 : nnz;
+  for (std::int64_t i = threadIdx.x; i < nnz; i += kCsrThreads) col_idx[i] = 0;
+}
+
 template <class Offset, class Column>
 __global__ void __launch_bounds__(kCsrThreads)
     check_and_copy(const Offset* row_ptr, const Column* col_idx, std::int64_t rows,
@@ -130,79 +144,35 @@ __global__ void __launch_bounds__(kCsrThreads)
   }
   if (!checks) return;
   __shared__ int of_cta;
-  if (threadIdx.x == 0) of_cta = 0;
+  __shared__ bool unsound;
+  if (threadIdx.x == 0) {
+    of_cta = 0;
+    unsound = false;
+  }
   __syncthreads();
   if (not_ascending != 0) atomicAdd(&of_cta, not_ascending);
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  if (of_cta != 0)
-    atomicAdd(&found.unsorted, static_cast<unsigned long long>(static_cast<std::int64_t>(of_cta)));
-  __threadfence();
-  if (atomicInc(&gathered->arrivals, gridDim.x - 1) != gridDim.x - 1) return;
-  __threadfence();
-  *told = found;
-  found = Findings{};
-}
-
-__device__ std::int32_t row_of(const std::int64_t* row_ptr, std::int64_t rows, std::int64_t entry) {
-  std::int64_t low = 0, high = rows;  // row_ptr[low] <= entry < row_ptr[high]
-  while (high - low > 1) {
-    const std::int64_t middle = (low + high) / 2;
-    (row_ptr[middle] <= entry ? low : high) = middle;
+  if (threadIdx.x == 0) {
+    if (of_cta != 0)
+      atomicAdd(&found.unsorted,
+                static_cast<unsigned long long>(static_cast<std::int64_t>(of_cta)));
+    __threadfence();
+    if (atomicInc(&gathered->arrivals, gridDim.x - 1) == gridDim.x - 1) {
+      __threadfence();
+      unsound = !found.sound(nnz);
+      *told = found;
+      found = Findings{};
+    }
   }
-  return static_cast<std::int32_t>(low);
+  __syncthreads();
+  if (unsound) make_harmless(rows, nnz, row_ptr_out, col_idx_out);
 }
 
 __global__ void find_repeated(DeviceCsr a, unsigned long long* first) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kCsrThreads + threadIdx.x + 1;
   if (i < a.nnz && a.col_idx[i] == a.col_idx[i - 1] &&
-      row_of(a.row_ptr, a.rows, i) == row_of(a.row_ptr, a.rows, i - 1))
+      row_of_entry(a.row_ptr, a.rows, i) == row_of_entry(a.row_ptr, a.rows, i - 1))
     atomicMin(first, static_cast<unsigned long long>(i));
-}
-
-// Of each entry its row and, in the lower half, its number. Here neighbours look at the same
-// offsets for it; once they are sorted, each looks elsewhere.
-__global__ void number(DeviceCsr a, std::uint64_t* out) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * kCsrThreads + threadIdx.x;
-  if (i < a.nnz)
-    out[i] = std::uint64_t{static_cast<std::uint32_t>(row_of(a.row_ptr, a.rows, i))} << 32 |
-             static_cast<std::uint32_t>(i);
-}
-
-// Of A^T: from the entries of A sorted by column, with the numbers of `number`. `source_of_a`: of
-// each entry of A; null: the same.
-template <class Bits>
-__global__ void fill_transposed(DeviceCsr a, const std::int32_t* source_of_a,
-                                const std::int32_t* sorted_columns, const std::uint64_t* numbers,
-                                std::int32_t* source, std::int64_t* row_ptr, std::int32_t* col_idx,
-                                Bits* values) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * kCsrThreads + threadIdx.x;
-  if (i < a.nnz) {
-    const auto entry = static_cast<std::int32_t>(numbers[i]);
-    col_idx[i] = static_cast<std::int32_t>(numbers[i] >> 32);
-    values[i] = static_cast<const Bits*>(a.values)[entry];
-    source[i] = source_of_a == nullptr ? entry : source_of_a[entry];
-  }
-  if (i > a.cols) return;
-  std::int64_t low = 0, high = a.nnz;  // entries of columns below i are those before `high`
-  while (low < high) {
-    const std::int64_t middle = (low + high) / 2;
-    if (sorted_columns[middle] < i) low = middle + 1;
-    else high = middle;
-  }
-  row_ptr[i] = high;
-}
-
-template <class From, class To>
-__global__ void convert(const typename From::Bits* from, const std::int32_t* source,
-                        typename To::Bits* to, Precision precision, std::int64_t count) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * kCsrThreads + threadIdx.x;
-  if (i >= count) return;
-  using Value = typename To::Value;
-  const auto value =
-      from == nullptr ? Value{1}
-                      : static_cast<Value>(From::decode(from[source == nullptr ? i : source[i]]));
-  to[i] = To::encode(round_to(precision, value));
 }
 
 unsigned blocks_for(std::int64_t threads) {
@@ -240,7 +210,8 @@ void require_sound(const Findings& found, const GivenCsr& given, Device& device)
   }
 }
 
-void require_no_repetition(const DeviceCsr& a, Device& device) {
+// `transposed`: of the transpose of the matrix that is spoken of.
+void require_no_repetition(const DeviceCsr& a, bool transposed, Device& device) {
   const Buffer first = device.allocate(sizeof(unsigned long long));
   device.fill_bytes(first.data(), 0xFF, first.bytes());
   find_repeated<<<blocks_for(a.nnz), kCsrThreads, 0, kStream>>>(a, first.as<unsigned long long>());
@@ -253,8 +224,9 @@ void require_no_repetition(const DeviceCsr& a, Device& device) {
     const std::int64_t middle = (low + high) / 2;
     (read(device, a.row_ptr + middle) <= entry ? low : high) = middle;
   }
-  throw Error(fmt::format("spmmbench_csr: row {}: column {} appears twice", low,
-                          read(device, a.col_idx + entry)));
+  std::int64_t row = low, column = read(device, a.col_idx + entry);
+  if (transposed) std::swap(row, column);
+  throw Error(fmt::format("spmmbench_csr: row {}: column {} appears twice", row, column));
 }
 
 template <class Function>
@@ -277,47 +249,76 @@ void require_arrays(const GivenCsr& given, Device& device) {
     require_device_memory(given.values, given.nnz * value_bytes, "spmmbench_csr.values", device);
 }
 
-}  // namespace
-
-void require_device_memory(const void* data, std::int64_t bytes, const char* what, Device& device) {
-  if (bytes == 0) return;
-  if (data == nullptr) throw Error(fmt::format("{} is NULL", what));
-  for (const std::int64_t at : {std::int64_t{0}, bytes - 1}) {
-    cudaPointerAttributes attributes{};
-    const cudaError_t error =
-        cudaPointerGetAttributes(&attributes, static_cast<const char*>(data) + at);
-    if (error != cudaSuccess) (void)cudaGetLastError();
-    const bool there =
-        error == cudaSuccess && attributes.device == device.info().index &&
-        (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged);
-    if (!there)
-      throw Error(fmt::format("{}: byte {} of {} is not memory of GPU {}", what, at, bytes,
-                              device.info().index));
-  }
+// Where checks gather what they find: they run one after the other, on one stream. Kept until the
+// program ends.
+Gathered* made_gathered() {
+  constexpr Gathered kNothing;
+  Gathered* out = nullptr;
+  SPMMBENCH_CUDA(cudaMalloc(&out, sizeof kNothing));
+  SPMMBENCH_CUDA(cudaMemcpy(out, &kNothing, sizeof kNothing, cudaMemcpyHostToDevice));
+  return out;
 }
 
-namespace {
-
-// What checks on a device need, for one at a time. Kept until the program ends.
-struct Checks {
-  std::mutex mutex;
-  Gathered* gathered = nullptr;
-  Findings* told = nullptr;  // on the host
-
-  Checks() {
-    constexpr Gathered kNothing;
-    SPMMBENCH_CUDA(cudaMalloc(&gathered, sizeof kNothing));
-    SPMMBENCH_CUDA(cudaMemcpy(gathered, &kNothing, sizeof kNothing, cudaMemcpyHostToDevice));
-    SPMMBENCH_CUDA(cudaMallocHost(&told, sizeof *told));
-  }
-};
-
-Checks& checks_of(const Device& device) {
+Gathered* gathered_on(const Device& device) {
   static std::mutex mutex;
-  static auto& all = *new std::map<int, Checks>;
+  static auto& all = *new std::map<int, Gathered*>;
   const std::scoped_lock lock(mutex);
-  return all[device.info().index];
+  Gathered*& found = all[device.info().index];
+  if (found == nullptr) found = made_gathered();
+  return found;
 }
+
+// Memory of the host for the findings of a check, with an event. A check that nobody has waited for
+// may still write to it, so it goes to other checks alone, which write behind it. Both are kept
+// until the program ends, since making them takes as long as a launch.
+class ToldFindings {
+ public:
+  explicit ToldFindings(const Device& device) {
+    const std::scoped_lock lock(mutex());
+    free_ = &free_of(device);
+    if (free_->empty()) add_to(*free_);
+    told_ = free_->back();
+    free_->pop_back();
+  }
+  ToldFindings(const ToldFindings&) = delete;
+  ToldFindings& operator=(const ToldFindings&) = delete;
+  ~ToldFindings() {
+    const std::scoped_lock lock(mutex());
+    free_->push_back(told_);
+  }
+  Findings* get() const { return told_.memory; }
+  cudaEvent_t event() {
+    if (told_.event == nullptr)
+      SPMMBENCH_CUDA(cudaEventCreateWithFlags(&told_.event, cudaEventDisableTiming));
+    return told_.event;
+  }
+
+ private:
+  struct Told {
+    Findings* memory = nullptr;
+    cudaEvent_t event = nullptr;
+  };
+  using Free = std::vector<Told>;
+
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static Free& free_of(const Device& device) {
+    static auto& all = *new std::map<int, Free>;
+    return all[device.info().index];
+  }
+  static void add_to(Free& free) {
+    constexpr std::size_t kAtOnce = 64;
+    Findings* memory = nullptr;
+    SPMMBENCH_CUDA(cudaMallocHost(&memory, kAtOnce * sizeof(Findings)));
+    free.reserve(free.capacity() + kAtOnce);  // as many as there are
+    for (std::size_t i = 0; i < kAtOnce; ++i) free.push_back({memory + i});
+  }
+
+  Free* free_;
+  Told told_;
+};
 
 float greatest_on_device(const GivenCsr& given, unsigned blocks, Device& device) {
   const Buffer greatest = device.allocate(sizeof(unsigned));
@@ -328,8 +329,8 @@ float greatest_on_device(const GivenCsr& given, unsigned blocks, Device& device)
   return std::bit_cast<float>(read(device, greatest.as<unsigned>()));
 }
 
-// Enqueues a copy and, unless `checks` is null, its check.
-ReorderedCsr enqueue_reading(const GivenCsr& given, Precision precision, Checks* checks,
+// Enqueues a copy and, unless `told` is null, its check, whose findings are written there.
+ReorderedCsr enqueue_reading(const GivenCsr& given, Precision precision, Findings* told,
                              Device& device) {
   const auto count = static_cast<std::size_t>(given.nnz);
   const ElementType stored = storage_type(precision);
@@ -348,7 +349,7 @@ ReorderedCsr enqueue_reading(const GivenCsr& given, Precision precision, Checks*
         offsets, columns, given.rows, given.cols, given.nnz, row_ptr.as<std::int64_t>(),
         col_idx.as<std::int32_t>(),
         Values{given.values, given.value_type, values.data(), stored, precision, divisor},
-        checks == nullptr ? nullptr : checks->gathered, checks == nullptr ? nullptr : checks->told);
+        told == nullptr ? nullptr : gathered_on(device), told);
     SPMMBENCH_CUDA_LAUNCHED();
   });
   return {CsrOnDevice(given.rows, given.cols, given.nnz, stored, std::move(row_ptr),
@@ -359,62 +360,17 @@ ReorderedCsr enqueue_reading(const GivenCsr& given, Precision precision, Checks*
 
 // Waits for what was enqueued. Whether the columns of each row ascend. Throws Error where the
 // arrays are no matrix.
-bool ascends(const Checks& checks, const GivenCsr& given, Device& device) {
+bool ascends(const ToldFindings& told, const GivenCsr& given, Device& device) {
   SPMMBENCH_CUDA(cudaStreamSynchronize(kStream));
-  require_sound(*checks.told, given, device);
-  return checks.told->unsorted == 0;
-}
-
-// Whatever the arrays of `given` hold, nothing outside of them is read.
-ReorderedCsr enqueue_transpose(const DeviceCsr& a, const std::int32_t* given_source, float scale,
-                               Device& device) {
-  if (a.nnz >= std::numeric_limits<std::int32_t>::max())
-    throw Error(fmt::format("{} nonzeros: at most 2^31 - 2 are sorted on the device", a.nnz));
-  const auto count = static_cast<std::size_t>(a.nnz);
-  Buffer row_ptr = device.allocate((a.cols + 1) * sizeof(std::int64_t));
-  Buffer col_idx = device.allocate(count * sizeof(std::int32_t));
-  Buffer values = device.allocate(count * bytes_of(a.value_type));
-  Buffer source = device.allocate(count * sizeof(std::int32_t));
-  const Buffer sorted_columns = device.allocate(count * sizeof(std::int32_t));
-  const Buffer numbers = device.allocate(count * sizeof(std::uint64_t));
-  const Buffer sorted_numbers = device.allocate(count * sizeof(std::uint64_t));
-  number<<<blocks_for(a.nnz), kCsrThreads, 0, kStream>>>(a, numbers.as<std::uint64_t>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  if (count > 0) {
-    const int bits =
-        std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(a.cols - 1, 1)));
-    std::size_t bytes = 0;
-    const auto sort = [&](void* temporary) {
-      SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairs(
-          temporary, bytes, a.col_idx, sorted_columns.as<std::int32_t>(),
-          static_cast<const std::uint64_t*>(numbers.as<std::uint64_t>()),
-          sorted_numbers.as<std::uint64_t>(), static_cast<std::int32_t>(count), 0, bits, kStream));
-    };
-    sort(nullptr);
-    const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
-    sort(temporary.data());
-  }
-  visit_element(a.value_type, [&](auto element) {
-    using Bits = typename decltype(element)::Bits;
-    fill_transposed<<<blocks_for(std::max(a.nnz, a.cols + 1)), kCsrThreads, 0, kStream>>>(
-        a, given_source, sorted_columns.as<std::int32_t>(), sorted_numbers.as<std::uint64_t>(),
-        source.as<std::int32_t>(), row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(),
-        values.as<Bits>());
-    SPMMBENCH_CUDA_LAUNCHED();
-  });
-  return {CsrOnDevice(a.cols, a.rows, a.nnz, a.value_type, std::move(row_ptr), std::move(col_idx),
-                      std::move(values)),
-          std::move(source), scale};
-}
-ReorderedCsr enqueue_transpose(const ReorderedCsr& given, Device& device) {
-  return enqueue_transpose(given.a.view(), given.source.as<std::int32_t>(), given.scale, device);
+  require_sound(*told.get(), given, device);
+  return told.get()->unsorted == 0;
 }
 
 // Twice transposed, a matrix is itself with ascending columns.
 ReorderedCsr sorted(ReorderedCsr a, Device& device) {
   a = transpose_on_device(a, device);
   a = transpose_on_device(a, device);
-  require_no_repetition(a.a.view(), device);
+  require_no_repetition(a.a.view(), false, device);
   return a;
 }
 
@@ -423,53 +379,85 @@ ReorderedCsr sorted(ReorderedCsr a, Device& device) {
 ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Device& device) {
   if (!given.checked) return enqueue_reading(given, precision, nullptr, device);
   require_arrays(given, device);
-  Checks& checks = checks_of(device);
-  std::unique_lock lock(checks.mutex);
-  ReorderedCsr as_given = enqueue_reading(given, precision, &checks, device);
-  if (ascends(checks, given, device)) return as_given;
-  lock.unlock();
-  return sorted(std::move(as_given), device);
+  const ToldFindings told(device);
+  ReorderedCsr as_given = enqueue_reading(given, precision, told.get(), device);
+  return ascends(told, given, device) ? std::move(as_given) : sorted(std::move(as_given), device);
 }
 
 ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision, Device& device) {
   if (!given.checked)
     return enqueue_transpose(enqueue_reading(given, precision, nullptr, device), device);
   require_arrays(given, device);
-  Checks& checks = checks_of(device);
-  std::unique_lock lock(checks.mutex);
-  ReorderedCsr as_given = enqueue_reading(given, precision, &checks, device);
+  const ToldFindings told(device);
+  ReorderedCsr as_given = enqueue_reading(given, precision, told.get(), device);
   ReorderedCsr transposed = enqueue_transpose(as_given, device);
-  if (ascends(checks, given, device)) return transposed;
-  lock.unlock();
+  if (ascends(told, given, device)) return transposed;
   return transpose_on_device(sorted(std::move(as_given), device), device);
 }
 
-ReorderedCsr transpose_on_device(const DeviceCsr& a, Device& device) {
-  ReorderedCsr transposed = enqueue_transpose(a, nullptr, a.scale, device);
-  SPMMBENCH_CUDA(cudaStreamSynchronize(kStream));
-  return transposed;
+namespace {
+
+class CheckAhead final : public PendingCheck {
+ public:
+  CheckAhead(const GivenCsr& given, bool transposed, Device& device)
+      : given_(given), transposed_(transposed), device_(device), told_(device) {}
+  Findings* told() const { return told_.get(); }
+
+  void mark() override {
+    SPMMBENCH_CUDA(cudaEventRecord(told_.event(), kStream));
+    marked_ = true;
+  }
+
+  void finish(ReorderedCsr& a) override {
+    if (marked_) SPMMBENCH_CUDA(cudaEventSynchronize(told_.event()));
+    else SPMMBENCH_CUDA(cudaStreamSynchronize(kStream));
+    require_sound(*told(), given_, device_);
+    if (told()->unsorted == 0) return;
+    if (transposed_) require_no_repetition(a.a.view(), transposed_, device_);
+    else sort_in_place(a);
+  }
+
+ private:
+  void sort_in_place(ReorderedCsr& a) {
+    ReorderedCsr ascending = enqueue_transpose(enqueue_transpose(a, device_), device_);
+    require_no_repetition(ascending.a.view(), transposed_, device_);
+    const DeviceCsr& from = ascending.a.view();
+    const DeviceCsr& to = a.a.view();
+    const auto copy = [](const void* there, const void* here, std::size_t bytes) {
+      SPMMBENCH_CUDA(cudaMemcpyAsync(const_cast<void*>(there), here, bytes,
+                                     cudaMemcpyDeviceToDevice, kStream));
+    };
+    const auto count = static_cast<std::size_t>(to.nnz);
+    copy(to.col_idx, from.col_idx, count * sizeof(std::int32_t));
+    copy(a.a.values(), ascending.a.values(), count * bytes_of(to.value_type));
+    SPMMBENCH_CUDA(cudaStreamSynchronize(kStream));
+    a.source = std::move(ascending.source);
+  }
+
+  GivenCsr given_;
+  bool transposed_;
+  Device& device_;
+  ToldFindings told_;
+  bool marked_ = false;
+};
+
+CsrReadAhead read_ahead(const GivenCsr& given, bool transposed, Precision precision,
+                        Device& device) {
+  require_arrays(given, device);
+  auto check = std::make_unique<CheckAhead>(given, transposed, device);
+  ReorderedCsr a = enqueue_reading(given, precision, check->told(), device);
+  if (transposed) a = enqueue_transpose(a, device);
+  return {std::move(a), std::move(check)};
 }
 
-ReorderedCsr transpose_on_device(const ReorderedCsr& a, Device& device) {
-  ReorderedCsr transposed = enqueue_transpose(a, device);
-  SPMMBENCH_CUDA(cudaStreamSynchronize(kStream));
-  return transposed;
+}  // namespace
+
+CsrReadAhead read_csr_ahead(const GivenCsr& given, Precision precision, Device& device) {
+  return read_ahead(given, false, precision, device);
 }
 
-void convert_values(const void* from, ElementType type, const std::int32_t* source, void* to,
-                    Precision precision, std::int64_t count, Stream stream) {
-  if (count == 0) return;
-  visit_element(type, [&](auto of_from) {
-    visit_element(storage_type(precision), [&](auto of_to) {
-      using From = decltype(of_from);
-      using To = decltype(of_to);
-      convert<From, To>
-          <<<blocks_for(count), kCsrThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(
-              static_cast<const typename From::Bits*>(from), source,
-              static_cast<typename To::Bits*>(to), precision, count);
-      SPMMBENCH_CUDA_LAUNCHED();
-    });
-  });
+CsrReadAhead read_transposed_ahead(const GivenCsr& given, Precision precision, Device& device) {
+  return read_ahead(given, true, precision, device);
 }
 
 }  // namespace spmmbench

@@ -3,6 +3,7 @@
 // DeviceCsr there. No array goes to the host. given_csr_stub.cpp stands for it without CUDA.
 
 #include <cstdint>
+#include <memory>
 
 #include "gpu/csr_on_device.hpp"
 #include "spmmbench/device.hpp"
@@ -39,10 +40,40 @@ ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Devi
 // A^T of such arrays, with at most one wait for both; refuses what read_csr_on_device refuses.
 ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision, Device& device);
 
+// The check of arrays that were read before anybody knew what they hold.
+class PendingCheck {
+ public:
+  virtual ~PendingCheck() = default;
+  // `finish` waits for what was enqueued before this, and for nothing behind it.
+  virtual void mark() = 0;
+  // Waits for the check. Sorts `a`, in the memory where it lies, where columns do not ascend.
+  // Throws what read_csr_on_device throws of arrays that are no matrix. The given arrays are still
+  // there.
+  virtual void finish(ReorderedCsr& a) = 0;
+};
+
+struct CsrReadAhead {
+  ReorderedCsr a;
+  std::unique_ptr<PendingCheck> check;
+};
+
+// As read_csr_on_device and read_transposed_on_device, but without a wait. Until the check is
+// finished, columns may ascend or not. Where the arrays are no matrix, `a` is one all the same: all
+// entries lie in the last row and in column 0, so that a kernel for plain CSR reads and writes
+// nothing outside.
+CsrReadAhead read_csr_ahead(const GivenCsr& given, Precision precision, Device& device);
+CsrReadAhead read_transposed_ahead(const GivenCsr& given, Precision precision, Device& device);
+
+// Whether A equals its transpose, to the bit of each value. Its columns ascend. Waits.
+bool is_symmetric(const DeviceCsr& a, Device& device);
+
 // A^T, by a stable radix sort of the columns, which need not ascend. The source of its entries is
 // that of A's. Throws Error from 2^31 - 1 nonzeros on. Returns when it is done.
 ReorderedCsr transpose_on_device(const ReorderedCsr& a, Device& device);
 ReorderedCsr transpose_on_device(const DeviceCsr& a, Device& device);
+// The same, enqueued on the legacy default stream. Whatever the entries of `a` are, nothing outside
+// of its arrays is read, and memory that is not used any more may be freed at once.
+ReorderedCsr enqueue_transpose(const ReorderedCsr& a, Device& device);
 
 // to[i] = from[source[i]], or from[i] without `source`, rounded to `precision` and in its storage
 // type. All lie on the device. Enqueues on `stream`.

@@ -14,6 +14,16 @@ ReorderedCsr read_transposed_on_device(const GivenCsr&, Precision, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 
+CsrReadAhead read_csr_ahead(const GivenCsr&, Precision, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+CsrReadAhead read_transposed_ahead(const GivenCsr&, Precision, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+bool is_symmetric(const DeviceCsr&, Device&) { throw DeviceError("built without CUDA", false); }
+
 ReorderedCsr transpose_on_device(const DeviceCsr&, Device&) {
   throw Error("this build has no CUDA");
 }

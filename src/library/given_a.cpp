@@ -36,6 +36,13 @@ GivenA::GivenA(const spmmbench_csr& given, Precision precision, std::uint64_t fl
   if (on_gpu && given.memory == SPMMBENCH_CUDA) {
     const auto timed = stages.scope(transposed ? "transpose" : "check");
     const GivenCsr arrays = given_arrays(given, precision, (flags & SPMMBENCH_UNCHECKED) == 0);
+    if ((flags & SPMMBENCH_CHECKED_LATE) != 0) {
+      CsrReadAhead read =
+          (transposed ? read_transposed_ahead : read_csr_ahead)(arrays, precision, device);
+      keep_on_device(std::move(read.a));
+      check_ = std::move(read.check);
+      return;
+    }
     keep_on_device(
         (transposed ? read_transposed_on_device : read_csr_on_device)(arrays, precision, device));
     return;
@@ -65,7 +72,35 @@ void GivenA::keep_on_device(ReorderedCsr a) {
   view_.scale = device_->scale;
 }
 
+void GivenA::require_not_refused() const {
+  if (!refusal_.empty()) throw Error(refusal_);
+}
+
+void GivenA::mark() {
+  require_not_refused();
+  if (check_) check_->mark();
+}
+
+void GivenA::finish_check() {
+  require_not_refused();
+  if (!check_) return;
+  try {
+    check_->finish(*device_);
+  } catch (const Error& error) {
+    refusal_ = error.what();
+    throw;
+  }
+  check_.reset();
+}
+
+bool GivenA::is_symmetric() {
+  finish_check();
+  if (device_) return spmmbench::is_symmetric(view_, device_of_kernel_);
+  return host_->rows == host_->cols && transpose(*host_) == *host_;
+}
+
 const CsrMatrix& GivenA::get() {
+  finish_check();
   if (!host_) host_ = download(view_, device_of_kernel_);
   return *host_;
 }

@@ -2,7 +2,9 @@
 // A as a caller of the C interface gave it, held for everything that is prepared from it.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gpu/given_csr.hpp"
@@ -17,9 +19,9 @@ namespace spmmbench {
 class GivenA final : private LazyCsr {
  public:
   // Copies, checks and rounds A, or A^T. For a kernel on a GPU an A in its memory stays there, and
-  // any A is brought there where `to_device`. `flags`: of spmmbench_problem. `device`: of the
-  // kernel. `memory`: where the arrays are. Stages: "check" on a GPU, "transpose". Throws Error,
-  // DeviceError.
+  // any A is brought there where `to_device`. `flags`: of spmmbench_problem; with CHECKED_LATE an A
+  // in its memory is read ahead. `device`: of the kernel. `memory`: where the arrays are. Stages:
+  // "check" on a GPU, "transpose". Throws Error, DeviceError.
   GivenA(const spmmbench_csr& given, Precision precision, std::uint64_t flags, bool to_device,
          Device& device, Device& memory, StageTimer& stages);
 
@@ -28,6 +30,18 @@ class GivenA final : private LazyCsr {
   // Copied from the GPU when it is first read, where A lies there alone.
   HostCsr host() { return host_ ? HostCsr(&*host_) : HostCsr(static_cast<LazyCsr*>(this)); }
   const DeviceCsr* on_device() const { return device_ ? &view_ : nullptr; }
+
+  // Whether A was read ahead of a check that nobody has waited for.
+  bool is_pending() const { return check_ != nullptr; }
+  // Throw Error where A was found to be no matrix. What is enqueued after `mark` is not waited for
+  // by `finish_check`.
+  void require_not_refused() const;
+  void mark();
+  // Waits for a pending check. Throws Error where A is no matrix, at every call.
+  void finish_check();
+
+  // Whether it equals its transpose.
+  bool is_symmetric();
   std::size_t device_bytes() const {
     return device_ ? device_->a.bytes() + device_->source.bytes() : 0;
   }
@@ -49,6 +63,8 @@ class GivenA final : private LazyCsr {
   std::vector<std::int64_t> source_;  // of the entries on the host; empty: as they were given
   std::optional<ReorderedCsr> device_;
   DeviceCsr view_;  // of device_
+  std::unique_ptr<PendingCheck> check_;
+  std::string refusal_;  // what the check has found
 };
 
 }  // namespace spmmbench

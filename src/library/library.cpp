@@ -25,6 +25,7 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/plugin.h"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/starts_at_once.hpp"
 
 namespace spmmbench {
 namespace {
@@ -78,12 +79,14 @@ struct spmmbench_prepared {
   spmmbench::Problem problem;  // its shape is not used
   std::unique_ptr<spmmbench::Prepared> prepared;
   std::uint64_t bytes_to_host = 0;  // in prepare
-  bool unchecked = false;           // nobody waits for preparations
-  mutable std::atomic<bool> unwaited{false};
+  bool in_order = false;            // nobody waits for preparations
+  std::atomic<bool> unwaited{false};
+  // Until the check of an A that was read ahead is known to be good; for ever where it is not.
+  std::atomic<bool> pending{false};
 };
 
 struct spmmbench_plan {
-  const spmmbench_prepared* prepared;
+  spmmbench_prepared* prepared;
   spmmbench::DenseView b, c;  // what a launch must be given, without memory and ld
   std::unique_ptr<spmmbench::Plan> plan;
   std::optional<spmmbench::ScaledLaunches> launches = {};
@@ -99,16 +102,31 @@ struct spmmbench_plan {
 namespace spmmbench {
 namespace {
 
+// Whether no form of A is built before a first launch.
+bool starts_with_plain_csr(const Kernel& kernel, const Options& options) {
+  const auto* const starts = dynamic_cast<const StartsAtOnce*>(&kernel);
+  return starts != nullptr ? starts->starts_at_once(options) : kernel.info().reads_plain_csr;
+}
+
+std::uint64_t flags_of(const spmmbench_problem& problem) {
+  if (!has_member(problem, &spmmbench_problem::flags)) return 0;
+  constexpr std::uint64_t kEither = SPMMBENCH_UNCHECKED | SPMMBENCH_CHECKED_LATE;
+  if ((problem.flags & ~(SPMMBENCH_TRANSPOSED | kEither)) != 0 ||
+      (problem.flags & kEither) == kEither)
+    throw Error(
+        fmt::format("spmmbench_problem.flags {}: expected a sum of TRANSPOSED and UNCHECKED "
+                    "or CHECKED_LATE",
+                    problem.flags));
+  return problem.flags;
+}
+
 // A prepared object without the kernel's own form of A.
 std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kernel,
                                                  const spmmbench_problem* given,
                                                  StageTimer& stages) {
   const Kernel& kernel = kernel_of(c_kernel);
   const spmmbench_problem& problem = checked(given, "spmmbench_problem", SPMMBENCH_PROBLEM_SIZE_1);
-  const std::uint64_t flags = has_member(problem, &spmmbench_problem::flags) ? problem.flags : 0;
-  if ((flags & ~std::uint64_t{SPMMBENCH_TRANSPOSED | SPMMBENCH_UNCHECKED}) != 0)
-    throw Error(fmt::format(
-        "spmmbench_problem.flags {}: expected a sum of TRANSPOSED and UNCHECKED", flags));
+  std::uint64_t flags = flags_of(problem);
   const spmmbench_csr& csr = checked(problem.a, "spmmbench_csr", SPMMBENCH_CSR_SIZE_1);
   const auto precision = read_precision(problem.precision);
   if (csr.memory != SPMMBENCH_HOST && csr.memory != SPMMBENCH_CUDA)
@@ -120,10 +138,14 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
   out->shared = &shared_device(kernel.info().device);
   SharedDevice& memory =
       csr.memory == SPMMBENCH_CUDA ? shared_device(DeviceKind::cuda) : *out->shared;
-  out->unchecked = (flags & SPMMBENCH_UNCHECKED) != 0 && csr.memory == SPMMBENCH_CUDA &&
-                   kernel.info().device == DeviceKind::cuda;
-  out->unwaited = out->unchecked;
-  const Turn turn(memory, out->unchecked);
+  out->problem.options = read_options(problem.options, kernel);
+  const bool stays_there = csr.memory == SPMMBENCH_CUDA && kernel.info().device == DeviceKind::cuda;
+  if (!stays_there || !starts_with_plain_csr(kernel, out->problem.options))
+    flags &= ~std::uint64_t{SPMMBENCH_CHECKED_LATE};
+  out->pending = (flags & SPMMBENCH_CHECKED_LATE) != 0;
+  out->in_order = out->pending || ((flags & SPMMBENCH_UNCHECKED) != 0 && stays_there);
+  out->unwaited = out->in_order;
+  const Turn turn(memory, out->in_order);
   const std::uint64_t before = memory.device->bytes_to_host();
   const bool to_device = kernel.info().takes_values || kernel.info().prepares_on_device;
   out->a.emplace(csr, precision, flags, to_device, *out->shared->device, *memory.device, stages);
@@ -137,7 +159,6 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
   out->problem.row_ids = out->row_ids;
   out->problem.precision = precision;
   out->problem.orders = out->orders.get();
-  out->problem.options = read_options(problem.options, kernel);
   return out;
 }
 
@@ -157,8 +178,9 @@ spmmbench_status supports(const spmmbench_kernel* kernel, const spmmbench_proble
                           const spmmbench_shape* shape, std::uint64_t* device_bytes) noexcept {
   return guarded([&] {
     StageTimer stages;
-    const Support support =
-        require_support(*read_problem(kernel, problem, stages), read_shape(shape));
+    const auto prepared = read_problem(kernel, problem, stages);
+    prepared->a->finish_check();
+    const Support support = require_support(*prepared, read_shape(shape));
     if (device_bytes != nullptr) *device_bytes = support.device_bytes;
   });
 }
@@ -169,14 +191,14 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
     required(prepared, "prepared");
     StageTimer measured;
     std::unique_ptr<spmmbench_prepared> out = read_problem(kernel, problem, measured);
-    Turn turn(*out->shared, out->unchecked);
+    Turn turn(*out->shared, out->in_order);
     Device& device = *out->shared->device;
     const std::uint64_t before = device.bytes_to_host();
     const Support support =
         check_operand(*out->kernel, out->problem.operand(), out->problem.options, device.info());
     if (!support.ok) throw Unsupported(support.reason);
     out->prepared = out->kernel->prepare(out->problem, out->problem.options, device, measured);
-    if (!out->unchecked) device.synchronize();
+    if (!out->in_order) device.synchronize();
     out->bytes_to_host += device.bytes_to_host() - before;
     turn.end();
     pass_on(measured, stages);
@@ -190,7 +212,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
     required(plan, "plan");
     const Shape shape = read_shape(given);
     const spmmbench_prepared& of_a = required(prepared, "prepared");
-    Turn turn(*of_a.shared, of_a.unchecked);
+    Turn turn(*of_a.shared, of_a.in_order);
     Device& device = *prepared->shared->device;
     const std::uint64_t before = device.bytes_to_host();
     (void)require_support(*prepared, shape);
@@ -202,7 +224,8 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
     out->c = {nullptr, a.m(), shape.n, 0, shape.layout, shape.c_type};
     out->plan = prepared->prepared->bind(shape, measured);
     out->launches.emplace(*out->plan, prepared->kernel->info(), device);
-    if (!prepared->unchecked) device.synchronize();
+    if (prepared->pending) prepared->a->mark();
+    if (!prepared->in_order) device.synchronize();
     out->bytes_to_host = prepared->bytes_to_host + device.bytes_to_host() - before;
     turn.end();
     pass_on(measured, stages);
@@ -224,21 +247,29 @@ spmmbench_status inspect_b(spmmbench_plan* plan, const spmmbench_dense* b,
   });
 }
 
+// Waits for the check of an A that was read ahead, if there is one, and with it for what was
+// enqueued before its mark. The caller has locked the device.
+void finish_check(spmmbench_prepared& prepared) {
+  if (!prepared.pending) return;
+  prepared.a->finish_check();
+  prepared.pending = prepared.in_order = prepared.unwaited = false;
+}
+
 // Waits for preparations that nobody has waited for.
-void wait_for_preparation(const spmmbench_prepared& prepared) {
+void wait_for_preparation(spmmbench_prepared& prepared) {
   if (!prepared.unwaited) return;
   const std::scoped_lock lock(prepared.shared->mutex);
   prepared.shared->device->wait_idle();
+  finish_check(prepared);
   prepared.unwaited = false;
 }
 
 // To be called before work of the prepared object is enqueued on a stream of the caller.
-void follow_preparation(const spmmbench_prepared& prepared, void* stream) {
+void follow_preparation(spmmbench_prepared& prepared, void* stream) {
   if (is_default(stream)) return;
   prepared.shared->has_other_streams = true;
   if (prepared.unwaited && prepared.shared->device->is_capturing(Stream{stream}))
-    throw Error(
-        "nobody has waited for what was prepared unchecked: settle the plan before a capture");
+    throw Error("nobody has waited for what was prepared: settle the plan before a capture");
   wait_for_preparation(prepared);
 }
 
@@ -252,13 +283,16 @@ spmmbench_status launch_scaled(spmmbench_plan* plan, const spmmbench_dense* b,
     if (info.inspects_b && !plan->inspected)
       throw Error(fmt::format("{}: inspect_b must be called before the first launch", info.name));
     const DeviceKind kind = info.device;
-    follow_preparation(*plan->prepared, stream);
-    std::unique_lock lock(plan->prepared->shared->mutex, std::defer_lock);
-    const Scalars scalars = rounded({alpha, beta}, plan->prepared->problem.precision);
-    // Either may allocate.
-    if (plan->plan->prepares_next() || !scalars.plain()) lock.lock();
+    spmmbench_prepared& of_a = *plan->prepared;
+    follow_preparation(of_a, stream);
+    std::unique_lock lock(of_a.shared->mutex, std::defer_lock);
+    const Scalars scalars = rounded({alpha, beta}, of_a.problem.precision);
+    // The last two may allocate.
+    if (of_a.pending || plan->plan->prepares_next() || !scalars.plain()) lock.lock();
+    if (of_a.pending) of_a.a->require_not_refused();
     plan->launches->launch(read_dense(b, plan->b, "B", kind), read_dense(c, plan->c, "C", kind),
                            scalars, Stream{stream});
+    finish_check(of_a);  // while the GPU multiplies
   });
 }
 
@@ -286,6 +320,7 @@ spmmbench_status replace_values(spmmbench_prepared* prepared, const void* values
   return guarded([&] {
     spmmbench_prepared& own = required(prepared, "prepared");
     if (values == nullptr && own.problem.nnz() > 0) throw Error("values is NULL");
+    if (own.pending) wait_for_preparation(own);
     if (memory != SPMMBENCH_HOST && memory != SPMMBENCH_CUDA)
       throw Error(fmt::format("memory {}: expected HOST or CUDA", memory));
     SharedDevice& values_device =
@@ -295,6 +330,17 @@ spmmbench_status replace_values(spmmbench_prepared* prepared, const void* values
     own.a->replace_values(values, read_element_type(value_type), memory, Stream{stream},
                           *values_device.device);
     own.prepared->take_values(Stream{stream});
+  });
+}
+
+spmmbench_status is_symmetric(spmmbench_prepared* prepared, std::int32_t* symmetric) noexcept {
+  return guarded([&] {
+    spmmbench_prepared& own = required(prepared, "prepared");
+    std::int32_t& told = required(symmetric, "symmetric");
+    const std::scoped_lock lock(own.shared->mutex);
+    finish_check(own);
+    if (own.shared->has_other_streams) own.shared->device->wait_idle();  // which may give values
+    told = own.a->is_symmetric() ? 1 : 0;
   });
 }
 
@@ -412,6 +458,7 @@ void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
   c.destroy_plan = destroy_plan;
   c.destroy_prepared = destroy_prepared;
   c.replace_values = info.takes_values ? replace_values : nullptr;
+  c.is_symmetric = is_symmetric;
 }
 
 struct Library {

@@ -14,7 +14,7 @@ namespace spmmbench {
 struct SharedDevice {
   std::unique_ptr<Device> device;
   std::mutex mutex;
-  bool prepares_in_order = false;              // under way: with SPMMBENCH_UNCHECKED
+  bool prepares_in_order = false;              // under way: nobody waits for it
   std::atomic<bool> has_other_streams{false};  // than the legacy default one, in launches so far
 };
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/greatest_magnitude.hpp"
@@ -12,6 +13,9 @@
 #include "gpu/given_csr.hpp"
 #include "shapes.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/kernel.hpp"
+#include "spmmbench/registry.hpp"
+#include "spmmbench/stage_timer.hpp"
 
 namespace spmmbench::test {
 namespace {
@@ -36,6 +40,15 @@ struct Given {
   Buffer row_ptr, col_idx, values;
   GivenCsr csr;
 };
+
+// Each row backwards.
+CsrMatrix reversed(CsrMatrix a) {
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    std::reverse(a.col_idx.begin() + a.row_ptr[row], a.col_idx.begin() + a.row_ptr[row + 1]);
+    std::reverse(a.values.begin() + a.row_ptr[row], a.values.begin() + a.row_ptr[row + 1]);
+  }
+  return a;
+}
 
 CsrMatrix rounded(CsrMatrix a, Precision precision) {
   a.scale = nonzero_scale_of(precision, greatest_magnitude(a.values));
@@ -82,13 +95,7 @@ TEST(GivenCsr, IsSortedWithTheSourceOfEachEntryWhereColumnsDoNotAscend) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   for (const NamedShape& shape : all_shapes()) {
     SCOPED_TRACE(shape.name);
-    CsrMatrix mixed = shape.matrix;
-    for (std::int64_t row = 0; row < mixed.rows; ++row) {
-      std::reverse(mixed.col_idx.begin() + mixed.row_ptr[row],
-                   mixed.col_idx.begin() + mixed.row_ptr[row + 1]);
-      std::reverse(mixed.values.begin() + mixed.row_ptr[row],
-                   mixed.values.begin() + mixed.row_ptr[row + 1]);
-    }
+    const CsrMatrix mixed = reversed(shape.matrix);
     const Given<std::int32_t, std::int32_t> given(device, mixed);
     const ReorderedCsr read = read_csr_on_device(given.csr, Precision::fp32, device);
     expect_matrix(device, read.a.view(), shape.matrix);
@@ -139,6 +146,68 @@ TEST(GivenCsr, IsTheSameWhereNobodyChecksIt) {
   }
 }
 
+TEST(GivenCsr, ReadAheadIsTheSameOnceItsCheckIsFinished) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : all_shapes()) {
+    SCOPED_TRACE(shape.name);
+    for (const bool marked : {false, true})
+      for (const bool ascends : {true, false}) {
+        const CsrMatrix& a = shape.matrix;
+        const Given<std::int32_t, std::int64_t> given(device, ascends ? a : reversed(a));
+        CsrReadAhead read = read_csr_ahead(given.csr, Precision::fp16, device);
+        CsrReadAhead transposed = read_transposed_ahead(given.csr, Precision::fp16, device);
+        const DeviceCsr before = read.a.a.view();
+        if (marked) read.check->mark();
+        read.check->finish(read.a);
+        transposed.check->finish(transposed.a);
+        expect_matrix(device, read.a.a.view(), rounded(a, Precision::fp16));
+        expect_matrix(device, transposed.a.a.view(), transpose(rounded(a, Precision::fp16)));
+        EXPECT_EQ(read.a.a.view().col_idx, before.col_idx);
+        if (ascends) {
+          EXPECT_EQ(read.a.source.data(), nullptr);
+        }
+      }
+  }
+}
+
+TEST(GivenCsr, IsSymmetricWhereItEqualsItsTranspose) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : all_shapes()) {
+    SCOPED_TRACE(shape.name);
+    const CsrMatrix& a = shape.matrix;
+    EXPECT_EQ(is_symmetric(CsrOnDevice(a, Precision::fp32, device).view(), device),
+              transpose(a) == a);
+  }
+}
+
+TEST(GivenCsr, IsNotSymmetricWhereOneEntryDiffers) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  // A band of the entries (i, j) with |i - j| in {0, 3, 700}, whose values depend on i + j.
+  constexpr std::int32_t kRows = 100'000;
+  CsrMatrix a{kRows, kRows, {0}, {}, {}};
+  for (std::int32_t row = 0; row < kRows; ++row) {
+    for (const std::int32_t apart : {-700, -3, 0, 3, 700})
+      if (row + apart >= 0 && row + apart < kRows) {
+        a.col_idx.push_back(row + apart);
+        a.values.push_back(static_cast<float>((2 * row + apart) % 1000));
+      }
+    a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
+  }
+  const auto found = [&] {
+    return is_symmetric(CsrOnDevice(a, Precision::fp32, device).view(), device);
+  };
+  EXPECT_TRUE(found());
+  EXPECT_TRUE(found());   // what was counted is gone
+  a.values.front() += 1;  // on the diagonal, as the last one is
+  a.values.back() += 1;
+  EXPECT_TRUE(found());
+  a.values[1] += 1;
+  EXPECT_FALSE(found());
+  a.values[1] -= 1;
+  a.col_idx[1] = 4;  // instead of 3
+  EXPECT_FALSE(found());
+}
+
 class BadCsr : public testing::Test {
  protected:
   // What reading it and its transpose throw, after `spoil`.
@@ -159,7 +228,25 @@ class BadCsr : public testing::Test {
     };
     const std::string refused = refusal_of(read_csr_on_device);
     EXPECT_EQ(refusal_of(read_transposed_on_device), refused);
+    for (const auto& read : {read_csr_ahead, read_transposed_ahead}) {
+      const auto finished = [&](auto&&... arguments) {
+        CsrReadAhead ahead = read(arguments...);
+        expect_in_bounds(device, ahead.a.a.view());
+        ahead.check->finish(ahead.a);
+        return 0;
+      };
+      EXPECT_EQ(refusal_of(finished), refused);
+    }
     return refused;
+  }
+
+  static void expect_in_bounds(Device& device, const DeviceCsr& a) {
+    const auto row_ptr = downloaded<std::int64_t>(device, a.row_ptr, a.rows + 1);
+    EXPECT_EQ(row_ptr.front(), 0);
+    EXPECT_EQ(row_ptr.back(), a.nnz);
+    EXPECT_TRUE(std::is_sorted(row_ptr.begin(), row_ptr.end()));
+    for (const std::int32_t column : downloaded<std::int32_t>(device, a.col_idx, a.nnz))
+      EXPECT_TRUE(column >= 0 && column < a.cols) << column;
   }
 };
 
@@ -190,6 +277,67 @@ TEST_F(BadCsr, OutsideOfTheDevicesMemoryIsRefused) {
   EXPECT_THROW((void)read_csr_on_device(csr, Precision::fp32, device), Error);
   csr.col_idx = reinterpret_cast<const void*>(std::uintptr_t{4096});
   EXPECT_THROW((void)read_csr_on_device(csr, Precision::fp32, device), Error);
+}
+
+// Of a matrix that no host has.
+class HeldByNoHost final : public LazyCsr {
+ public:
+  const CsrMatrix& get() override { throw Error("A is read on the host"); }
+};
+
+// Multiplies by csr_merge, into a C of bytes 0xFF with as many behind it, which have to stay.
+void expect_nothing_written_behind(Device& device, const DeviceCsr& a, std::int64_t n) {
+  const Kernel& kernel = *Registry<Kernel>::instance().find("csr_merge");
+  HeldByNoHost unread;
+  SparseOperand operand{HostCsr(&unread), {}, Precision::fp16, nullptr};
+  operand.on_device = &a;
+  DenseView b = make_b_view(a.cols, n, Layout::row_major, ElementType::f16);
+  const Buffer b_memory = device.allocate(b.bytes());
+  device.fill_bytes(b_memory.data(), 0x3C, b.bytes());
+  b.data = b_memory.data();
+  DenseView c = make_dense_view(a.rows, n, Layout::row_major, ElementType::f16);
+  const Buffer c_memory = device.allocate(2 * c.bytes());
+  device.fill_bytes(c_memory.data(), 0xFF, c_memory.bytes());
+  c.data = c_memory.data();
+  StageTimer stages;
+  const auto prepared = kernel.prepare(operand, {}, device, stages);
+  const auto plan = prepared->bind({.n = n, .c_type = ElementType::f16}, stages);
+  plan->launch(b, c, device.stream());
+  device.synchronize();
+  const auto bytes = downloaded<unsigned char>(device, c_memory.data(), c_memory.bytes());
+  EXPECT_TRUE(std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(c.bytes()), bytes.end(),
+                          [](unsigned char byte) { return byte == 0xFF; }));
+}
+
+TEST_F(BadCsr, HarmsNobodyWhereItIsMultipliedBeforeItsCheckIsFinished) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr std::int64_t kRows = 700, kOfRow = 60, kCols = 500;
+  CsrMatrix good{kRows, kCols, {0}, {}, {}};
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t i = 0; i < kOfRow; ++i)
+      good.col_idx.push_back(static_cast<std::int32_t>(8 * i + row % 8));
+    good.row_ptr.push_back(good.row_ptr.back() + kOfRow);
+  }
+  good.values.assign(good.col_idx.size(), 1);
+  using Spoil = void (*)(CsrMatrix&);
+  for (const Spoil spoil : {Spoil([](CsrMatrix& a) { a.row_ptr[0] = 5; }),
+                            Spoil([](CsrMatrix& a) { a.row_ptr[300] = 2'000'000'000; }),
+                            Spoil([](CsrMatrix& a) { a.row_ptr[300] = -2'000'000'000; }),
+                            Spoil([](CsrMatrix& a) { a.row_ptr[kRows] = 7; }),
+                            Spoil([](CsrMatrix& a) { a.col_idx[12'345] = 2'000'000'000; }),
+                            Spoil([](CsrMatrix& a) { a.col_idx[12'345] = -2'000'000'000; })}) {
+    CsrMatrix a = good;
+    spoil(a);
+    const Given<std::int32_t, std::int32_t> given(device, a);
+    GivenCsr csr = given.csr;
+    csr.nnz = good.nnz();
+    for (const auto& read : {read_csr_ahead, read_transposed_ahead})
+      for (const std::int64_t n : {1, 8, 64}) {
+        CsrReadAhead ahead = read(csr, Precision::fp16, device);
+        expect_nothing_written_behind(device, ahead.a.a.view(), n);
+        EXPECT_THROW(ahead.check->finish(ahead.a), Error);
+      }
+  }
 }
 
 }  // namespace

@@ -8,7 +8,6 @@ np, _, torch = need("numpy", "scipy", "torch")
 import scipy.sparse as sp  # noqa: E402
 
 import spmmbench  # noqa: E402
-from spmmbench import _sparse  # noqa: E402
 from spmmbench.torch import SparseMatrix  # noqa: E402
 from torch_case import (  # noqa: E402
     DEVICES,
@@ -273,10 +272,13 @@ class OnEveryDevice(Close):
         ):  # fmt: skip
             for index in (torch.int32, torch.int64):
                 arrays = [torch.as_tensor(part) for part in (x.indptr, x.indices, x.data)]
-                arrays = (*(part.to(index) for part in arrays[:2]), arrays[2], x.shape)
-                with self.subTest(f"{name}, {index}"):
-                    self.assertGreater(symmetric.nnz, _sparse._FIRST_LOOK)
-                    self.assertEqual(_sparse.csr_of(arrays).is_symmetric(), expected)
+                arrays = (*(part.to(index) for part in arrays[:2]), arrays[2])
+                for device in DEVICES:
+                    for checked in (True, False):
+                        with self.subTest(f"{name}, {index}, {device}, {checked}"):
+                            there = (*(part.to(device) for part in arrays), x.shape)
+                            prepared = spmmbench.prepare(there, device=device, checked=checked)
+                            self.assertEqual(prepared.is_symmetric(), expected)
 
     def test_a_number_of_calls_is_for_kernels_that_choose_by_it(self):
         a, x = matrix(), torch.randn(200, 8)

@@ -153,6 +153,83 @@ class OnTheGpu(Close):
                 with self.assertRaisesRegex(spmmbench.InvalidArgument, words):
                     SparseMatrix(given, kernel, checked=False)
 
+    def test_what_is_no_matrix_is_refused_by_the_first_product_and_all_that_follow(self):
+        a = matrix(2000, 1500, 0.05)
+        spoilt = {
+            "expected row pointers from 0": lambda row_ptr, col_idx: row_ptr.__setitem__(0, 1),
+            "row_ptr falls at row 700": lambda row_ptr, col_idx: row_ptr.__setitem__(701, 1),
+            "row_ptr ends with 2000000000": lambda row_ptr, col_idx: row_ptr.__setitem__(2000, 2_000_000_000),
+            "index 1500 is not in .*entry 3000": lambda row_ptr, col_idx: col_idx.__setitem__(3000, 1500),
+            "index -2000000000 is not": lambda row_ptr, col_idx: col_idx.__setitem__(0, -2_000_000_000),
+            "row 0: column .* twice": lambda row_ptr, col_idx: col_idx.__setitem__(1, col_idx[0]),
+        }
+        side = torch.cuda.Stream()
+        for kernel in ("csr_merge", "auto"):
+            for words, spoil in spoilt.items():
+                for transposed in (False, True):
+                    for stream in (torch.cuda.default_stream(), side):
+                        parts = [torch.as_tensor(x.copy(), device="cuda") for x in (a.indptr, a.indices, a.data)]
+                        spoil(*parts[:2])
+                        torch.cuda.synchronize()
+                        sparse = SparseMatrix((*parts, a.shape), kernel, transposed=transposed)
+                        x = torch.randn(sparse.shape[1], 64, device="cuda", requires_grad=True)
+                        y = torch.randn(sparse.shape[0], 64, device="cuda")
+                        torch.cuda.synchronize()
+                        with self.subTest(f"{kernel} {words} {transposed} {stream}"), torch.cuda.stream(stream):
+                            refused = self.assertRaisesRegex(spmmbench.InvalidArgument, words)
+                            for call in (
+                                lambda: sparse @ x, lambda: sparse @ x, lambda: sparse.plan(64)(x.detach()),
+                                lambda: sparse.settle(64), lambda: sparse.transposed() @ y,
+                            ):  # fmt: skip
+                                with refused:
+                                    call()
+                        torch.cuda.synchronize()
+
+    def test_a_matrix_is_checked_and_sorted_while_the_gpu_multiplies(self):
+        for stream in (torch.cuda.default_stream(), torch.cuda.Stream()):
+            for kernel in ("csr_merge", "auto"):
+                for step in range(8):
+                    a = sp.random(400 + step, 300, 0.05, "csr", np.float32, random_state=step)
+                    mixed = a.copy()
+                    for first, last in zip(a.indptr, a.indptr[1:]):
+                        part = slice(first, last)
+                        mixed.indices[part] = a.indices[part][::-1]
+                        mixed.data[part] = a.data[part][::-1]
+                    for given in (a, mixed):
+                        parts = [torch.as_tensor(x, device="cuda") for x in (given.indptr, given.indices, given.data)]
+                        with torch.cuda.stream(stream):
+                            torch.cuda._sleep(2_000_000)  # some 1 ms, so that the host is ahead
+                            sparse = SparseMatrix((*parts, a.shape), kernel)
+                            dense, products = torch.as_tensor(a.toarray()).double(), []
+                            for n in (32, 8, 32):
+                                x = torch.randn(300, n, device="cuda", requires_grad=True)
+                                y, gradient = sparse @ x, torch.randn(400 + step, n, device="cuda")
+                                y.backward(gradient)
+                                products.append((x, y, gradient))
+                        stream.synchronize()
+                        for x, y, gradient in products:
+                            self.assertClose(y, dense @ x.detach().cpu().double())
+                            self.assertClose(x.grad, dense.T @ gradient.cpu().double())
+                        if kernel == "csr_merge":  # values come in the order in which A was given
+                            with torch.cuda.stream(stream):
+                                y = sparse(x.detach(), 2 * parts[2])
+                            stream.synchronize()
+                            self.assertClose(y, 2 * (dense @ x.detach().cpu().double()))
+
+    def test_symmetry_is_that_of_the_values_of_a(self):
+        a = matrix(3000, 3000)
+        symmetric = sp.csr_matrix(a + a.T)
+        values = torch.as_tensor(symmetric.data, device="cuda")
+        other = torch.randn_like(values)
+        for kernel in ("csr_merge", "auto"):
+            sparse = SparseMatrix(tensor(symmetric, "cuda"), kernel)
+            x = torch.randn(3000, 16, device="cuda")
+            if kernel == "csr_merge":
+                sparse(x, other)
+            self.assertIs(sparse.transposed(), sparse)
+            self.assertClose(sparse @ x, torch.as_tensor(symmetric.toarray()).double() @ x.cpu().double(), 1e-4)
+        self.assertIsNot((directed := SparseMatrix(tensor(a, "cuda"))).transposed(), directed)
+
     def test_a_first_call_of_what_nobody_has_waited_for_is_not_captured(self):
         sparse = SparseMatrix(tensor(matrix(), "cuda"), "csr_merge", checked=False)
         x = torch.randn(200, 32, device="cuda")
