@@ -81,12 +81,12 @@ using Variant = window::Variant<window::Arguments, const void*, wcsr::EmptyRows>
 constexpr int kClearsHeight = 0;  // into kWcsrHeights
 
 struct MakeVariant {
-  static constexpr bool kNarrow = true, kFp8 = true;
+  static constexpr bool kNarrow = true, kFp8 = true, kFp32 = true;
   bool is_vector, clears;
 
   template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {
-    if constexpr (window::kInputBytes<Input> != 1)
+    if constexpr (window::kInputBytes<Input> != 1 && !window::kIsFp32<Input>)
       if (is_vector) return of_vector<Input, C, kWindowRows>();
     return of_tile<Input, C, kWindowRows, kRowBytes>();
   }
@@ -234,8 +234,7 @@ class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues {
       survey = std::make_unique<DeviceSurvey>(a_, *resident_orders_, device);
       survey_ = survey.get();
     }
-    chooser_.emplace(a_, options, kOrder, kSearched,
-                     window::dense_box_cost(static_cast<int>(bytes_of(storage_type(a.precision)))),
+    chooser_.emplace(a_, options, kOrder, kSearched, window::dense_box_cost(a.precision),
                      device.info(), std::move(survey));
   }
 
@@ -372,7 +371,7 @@ class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues {
                                   .n = n,
                                   .value_bytes = value_bytes,
                                   .sms = static_cast<double>(device_.info().sm_count),
-                                  .format = window::dense_box_cost(value_bytes)};
+                                  .format = window::dense_box_cost(a_.precision)};
     started_.emplace(*a_.on_device, type, rule, device_);
     survey_->set_follower(&*started_);
   }
@@ -411,10 +410,10 @@ class AsyncWcsr final : public Kernel {
     if (!window::writes(problem.c_type, problem.precision)) return Support::no(window::kWrites);
     if (problem.n == 1 && window::kFeatureTile(problem.options))
       return Support::no("feature_tile is of no use at N = 1");
-    if (is_scaled(problem.precision)) {
-      if (problem.n == 1) return Support::no("fp8 needs N above 1");
-      if (kBuild(problem.options) == "host") return Support::no("fp8 is built on the device");
-    }
+    if (is_scaled(problem.precision) && kBuild(problem.options) == "host")
+      return Support::no("fp8 is built on the device");
+    if (problem.n == 1 && (is_scaled(problem.precision) || problem.precision == Precision::fp32))
+      return Support::no("fp8 and fp32 need N above 1");
     if (problem.n != 1 && problem.layout == Layout::col_major)
       return Support::no("needs row-major B and C");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
@@ -443,8 +442,8 @@ class AsyncWcsr final : public Kernel {
       .name = "async_wcsr",
       .summary = "windows of packed columns on tensor cores, rows of B copied ahead",
       .source = "AsyncSparse, arXiv 2604.17834",
-      .precisions = {Precision::tf32, Precision::fp8_e4m3, Precision::fp8_e5m2, Precision::fp16,
-                     Precision::bf16},
+      .precisions = {Precision::tf32, Precision::fp32, Precision::fp8_e4m3, Precision::fp8_e5m2,
+                     Precision::fp16, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_tensor_core,

@@ -22,14 +22,15 @@ class DenseBoxes {
   __device__ DenseBoxes(Source boxes, const TileSpan& span, int /*tiles*/, unsigned lane)
       : from_(static_cast<const char*>(boxes) + std::int64_t{span.first_tile} * kStageBytes +
               lane * kPiece),
-        lane_(lane) {
+        lane_(lane),
+        to_(window::kIsFp32<Input> ? window::place_in_box(lane / 4, lane % 4) : lane * kPiece) {
     ptx::keep_in_register(from_);
   }
 
   __device__ void copy(int i, std::uint32_t to) const {
 #pragma unroll
     for (int piece = 0; piece < kStageBytes; piece += 32 * kPiece)
-      ptx::cp_async_ca<kPiece>(to + lane_ * kPiece + piece, from_ + i * kStageBytes + piece);
+      ptx::cp_async_ca<kPiece>(to + to_ + piece, from_ + i * kStageBytes + piece);
   }
 
   __device__ window::Fragment<Input, kWindowRows> load(std::uint32_t from) const {
@@ -50,6 +51,7 @@ class DenseBoxes {
 
   const char* from_;
   unsigned lane_;
+  unsigned to_;  // where in a stage's box the lane's pieces go
 };
 
 }  // namespace spmmbench::wcsr

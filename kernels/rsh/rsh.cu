@@ -74,7 +74,7 @@ struct Variant : TileVariant {
 };
 
 struct MakeVariant {
-  static constexpr bool kNarrow = false, kFp8 = true;
+  static constexpr bool kNarrow = false, kFp8 = true, kFp32 = false;
 
   template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {

@@ -59,7 +59,7 @@ class Accumulators {
       for (int r = 0; r < kMmaN; ++r) visit(i * kMmaN + r, d_[i][r]);
   }
 
-  // For rows 8 * r + 2 * (lane % 4) + odd of the window: to = row_of(r, odd), then
+  // For rows 8 * r + 2 * (lane % 4) + odd of the window: to = row_of(row), then
   // store(to, first feature, four sums) for each four. Whole lines of 128 bytes per instruction, if
   // a row of C has them, since halves of a 32-byte sector cost as much as all of it.
   template <class RowOf, class Store>
@@ -68,7 +68,7 @@ class Accumulators {
     for (int r = 0; r < kMmaN; ++r) {
       if constexpr (kMmaM == 1) {  // half of the lanes have the odd rows
         const float4 x = transpose(d_[0][r][0], d_[0][r][2], d_[0][r][1], d_[0][r][3]);
-        store(row_of(r, lane_ / 8 % 2), lane_ / 4 % 2 * 8 + lane_ / 16 * 4, x);
+        store(row_of(row(r, lane_ / 8 % 2)), lane_ / 4 % 2 * 8 + lane_ / 16 * 4, x);
       } else {
         for_each_pair(r, row_of, store);
       }
@@ -76,11 +76,13 @@ class Accumulators {
   }
 
  private:
+  __device__ unsigned row(int r, int odd) const { return r * 8 + lane_ % 4 * 2 + odd; }
+
   template <class RowOf, class Store>
   __device__ void for_each_pair(int r, RowOf row_of, Store store) const {
 #pragma unroll
     for (int odd = 0; odd < 2; ++odd) {
-      const auto to = row_of(r, odd);
+      const auto to = row_of(row(r, odd));
 #pragma unroll
       for (int i = 0; i < kMmaM; i += 2) {
         const float x0 = d_[i][r][odd], x1 = d_[i][r][odd + 2];

@@ -78,7 +78,7 @@ WcsrEstimate filled_windows(const MatrixFeatures& f) {
 // Windows of the height that async_wcsr takes.
 struct Windows {
   explicit Windows(const Product& p)
-      : format(dense_box_cost(static_cast<int>(p.value_bytes))),
+      : format(dense_box_cost(p.precision)),
         height(static_cast<std::size_t>(best_height(windows_of(p.f), p.f.rows, p.n,
                                                     static_cast<int>(p.value_bytes), format,
                                                     p.device.sm_count)
@@ -105,7 +105,7 @@ double left_in_windows(const Product& p) { return searches_order(p) ? left_by_or
 bool searches_order(const Product& p) {
   const auto value_bytes = static_cast<int>(p.value_bytes);
   return worth_order(windows_of(p.f), p.f.rows, p.f.cols, p.f.nnz, p.n, value_bytes,
-                     dense_box_cost(value_bytes));
+                     dense_box_cost(p.precision));
 }
 
 double gather_window(const Product& p) {

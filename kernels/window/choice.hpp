@@ -106,7 +106,7 @@ inline auto feature_tile_option(std::vector<std::string> bytes, std::string help
                                  "bytes of a row of B per warp; " + std::move(help));
 }
 inline const auto kFeatureTile = feature_tile_option(
-    {"32", "64", "128", "256"}, "windows of 32 rows take 128 at most, tf32 takes 128 at least");
+    {"32", "64", "128", "256"}, "windows of 32 rows take 128 at most, tf32 and fp32 128 at least");
 inline const auto kWarps = auto_integer_option("warps", 1, kMaxWarps, "warps per CTA");
 inline const auto kCtaTiles =
     auto_integer_option("cta_tiles", 1, kMaxWarps, "most feature tiles per CTA");

@@ -12,6 +12,7 @@
 
 #include "format/wcsr_estimate.hpp"
 #include "spmmbench/host_device.hpp"
+#include "spmmbench/precision.hpp"
 #include "window/wcsr_heights.hpp"
 
 namespace spmmbench::window {
@@ -44,9 +45,18 @@ struct FormatCost {
 
 // For async_wcsr, whose tiles are dense boxes. Windows of 32 rows were measured in 16 bits and in
 // tf32 (docs/decisions/window-cuts.md).
-inline FormatCost dense_box_cost(int value_bytes) {
-  const double bytes = value_bytes;
-  const bool half = value_bytes <= 2;
+inline FormatCost dense_box_cost(Precision precision) {
+  const auto bytes = static_cast<double>(bytes_of(storage_type(precision)));
+  const bool half = bytes <= 2;
+  if (precision == Precision::fp32) {
+    // CUDA cores multiply the zeros of taller windows for longer than these save gathers.
+    constexpr GatherCost kGathers = {.penalty = {1.0, 1.75, 3.2}};
+    return {.bytes_per_column = {8 * bytes, 16 * bytes, 32 * bytes},
+            .bytes_per_nonzero = 0,
+            .wide = kGathers,
+            .narrow = kGathers,
+            .vector = kGathers};
+  }
   return {.bytes_per_column = {8 * bytes, 16 * bytes, 32 * bytes},
           .bytes_per_nonzero = 0,
           .wide = {.penalty = {1.0, 1.25, half ? 1.7 : 1.9}},

@@ -51,15 +51,17 @@ inline bool writes(ElementType c_type, Precision precision) {
 }
 
 // What make.operator()<Input, C, kWindowRows, kRowBytes>() returns: the feature tile is the option
-// "feature_tile" or what the matrix suggests. Without Make::kNarrow and in tf32 a tile has at least
-// 128 bytes. Make::kFp8: it takes fp8, with C in fp32.
+// "feature_tile" or what the matrix suggests. Without Make::kNarrow and in 32 bits a tile has at
+// least 128 bytes. Make::kFp8, Make::kFp32: it takes fp8, fp32, with C in fp32.
 template <class Make>
 auto make_variant(Precision precision, const Options& options, const spmmbench::Shape& shape,
                   std::int64_t tiles, std::int64_t windows, int window_rows, const Make& make) {
   const std::int64_t row_bytes =
       shape.n * static_cast<std::int64_t>(bytes_of(storage_type(precision)));
-  const int tile =
-      kFeatureTile(options).value_or(choose_feature_tile(tiles, windows, row_bytes, window_rows));
+  const int chosen = precision == Precision::fp32
+                         ? (row_bytes > kShortRow ? kLongRow : kShortRow)
+                         : choose_feature_tile(tiles, windows, row_bytes, window_rows);
+  const int tile = kFeatureTile(options).value_or(chosen);
   const auto of_types = [&]<class Input, class C>(Input, C) {
     const auto of_tile = [&]<int kRowBytes>(std::integral_constant<int, kRowBytes>) {
       // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare, and
@@ -85,6 +87,9 @@ auto make_variant(Precision precision, const Options& options, const spmmbench::
     case Precision::fp16: return of_input(__half{});
     case Precision::bf16: return of_input(__nv_bfloat16{});
     case Precision::tf32: return of_types(ptx::Tf32{}, float{});
+    case Precision::fp32:
+      if constexpr (Make::kFp32) return of_types(float{}, float{});
+      break;
     case Precision::fp8_e4m3:
       if constexpr (Make::kFp8) return of_types(__nv_fp8_e4m3{}, float{});
       break;
@@ -93,7 +98,7 @@ auto make_variant(Precision precision, const Options& options, const spmmbench::
       break;
     default: break;
   }
-  throw Error(fmt::format("tensor cores do not multiply {}", to_string(precision)));
+  throw Error(fmt::format("windows of {} are not multiplied", to_string(precision)));
 }
 
 struct LaunchShape {

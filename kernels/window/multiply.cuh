@@ -12,7 +12,8 @@
 //
 //   stage: | 16 rows of B, kRowBytes each, 16-byte chunks swizzled | A: what its format copies |
 //
-// The product is C^T = B^T * A^T: mma's m is the features, n the window's rows, k the tile's
+// In fp32 the CUDA cores multiply (window/accumulators_fp32.cuh). Otherwise tensor cores do, and
+// the product is C^T = B^T * A^T: mma's m is the features, n the window's rows, k the tile's
 // columns, so that a window of 8 rows fills n. Any order of k serves as long as both operands
 // follow it: slots 2t, 2t + 1, 2t + 8, 2t + 9 (16-bit), or t and t + 4 of two steps (tf32), stand
 // for columns 4t .. 4t + 3, so that a lane's values of A are side by side in a row.
@@ -37,6 +38,7 @@
 #include "ptx/cp_async.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "window/accumulators.cuh"
+#include "window/accumulators_fp32.cuh"
 #include "window/row_loader.cuh"
 #include "window/stage.cuh"
 
@@ -199,9 +201,9 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
       C* c;
       bool exists;
     };
-    const auto row_of = [&](int r, int odd) -> Row {
+    const auto row_of = [&](unsigned row_of_window) -> Row {
       const std::int32_t row =
-          __shfl_sync(kFullWarp, windows.row_of_c(), r * 8 + lane % 4 * 2 + odd);
+          __shfl_sync(kFullWarp, windows.row_of_c(), static_cast<int>(row_of_window));
       // Both factors fit 32 bits, which takes fewer registers: rows are less than 4 GiB apart.
       const std::uint64_t first =
           std::uint64_t{static_cast<std::uint32_t>(row)} * static_cast<std::uint32_t>(in.ldc);
@@ -232,7 +234,9 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
     copy_rows(i + kStages - 1, free);
     copy_a(i + kStages - 1 + kLead, free);
     ptx::cp_async_commit_group();
-    if constexpr (kLead == 0) {
+    if constexpr (kIsFp32<typename S::Input>) {
+      sums.add(full, full + kOfA);
+    } else if constexpr (kLead == 0) {
       sums.add(full, operand.load(full + kOfA));
     } else {
       Fragment<typename S::Input, kWindowRows> next = fragment;

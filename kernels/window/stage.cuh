@@ -41,9 +41,14 @@ constexpr int kInputBytes = 2;
 template <>
 constexpr int kInputBytes<ptx::Tf32> = 4;
 template <>
+constexpr int kInputBytes<float> = 4;  // on the CUDA cores
+template <>
 constexpr int kInputBytes<__nv_fp8_e4m3> = 1;  // in memory; mma takes them as fp16
 template <>
 constexpr int kInputBytes<__nv_fp8_e5m2> = 1;
+
+template <class Input>
+constexpr bool kIsFp32 = std::is_same_v<Input, float>;
 
 template <class Operand, int kRowBytes, int kStages>
 struct Shape {
@@ -66,6 +71,13 @@ template <class Input, int kWindowRows>
 struct Fragment {
   std::conditional_t<kInputBytes<Input> == 4, uint4, uint2> x[kWindowRows / 8];
 };
+
+// Where four neighbouring columns of a row lie in A's part of a stage: four neighbouring rows have
+// theirs in different banks.
+constexpr int kBoxRowBytes = kTileColumns * sizeof(float);
+__device__ constexpr unsigned place_in_box(unsigned row, unsigned four) {
+  return row * kBoxRowBytes + (four ^ row / 2 % 4) * 16;
+}
 
 // Where chunk c of row r lies in a stage: the same chunk of the eight rows of an ldmatrix (4t and
 // 4t + 1, or 4t + 2 and 4t + 3), and of the rows 4t + j of four lanes, is in different banks.

@@ -72,6 +72,7 @@ inline SumOrder sum_order(const CsrMatrix& a, std::int64_t row, const WindowOfRo
   const std::int32_t sums = rules.for_vector ? 8 : 1;
   const auto window_end = w.first_tile + static_cast<std::int32_t>(w.columns.size()) / kOfTile;
   SumOrder order;
+  order.on_cuda_cores = rules.precision == Precision::fp32;
   order.entries.reserve(a.row_length(row));
   order.instructions.reserve(w.columns.size() / kOfTile);
   for (std::int32_t sum = 0; sum < sums; ++sum)

@@ -76,7 +76,7 @@ std::vector<Case> cases() {
         info.baseline)
       continue;
     for (const Precision precision : info.precisions) {
-      if (precision == Precision::fp32 || precision == Precision::fp64) continue;
+      if (precision == Precision::fp64) continue;
       for (const Options& options : options_to_try(info, precision))
         for (const Layout layout : info.layouts) {
           out.push_back({kernel, precision, layout, kN, options});

@@ -267,7 +267,7 @@ TEST(WcsrDeviceBuild, GoesOnFromASurveyWithTheHeightThatTheHostChooses) {
                                     .n = n,
                                     .value_bytes = 2,
                                     .sms = sms,
-                                    .format = window::dense_box_cost(2),
+                                    .format = window::dense_box_cost(Precision::fp16),
                                     .placed_soon = 0};
       StartedWcsr started(surveyed.view, ElementType::f16, rule, device);
       surveyed.survey.set_follower(&started);
@@ -311,7 +311,7 @@ TEST(WcsrDeviceBuild, CanBeStartedForNothing) {
                          .n = 128,
                          .value_bytes = 2,
                          .sms = 132,
-                         .format = window::dense_box_cost(2)},
+                         .format = window::dense_box_cost(Precision::fp16)},
                         device);
     survey.set_follower(&started);
     (void)survey.order("natural", stages);

@@ -11,7 +11,7 @@ namespace spmmbench {
 namespace {
 
 Support ask(std::int64_t rows, std::int64_t nnz, std::int64_t n, Layout layout = Layout::row_major,
-            const char* options = "async_wcsr") {
+            const char* options = "async_wcsr", Precision precision = Precision::fp16) {
   const Kernel& kernel = Registry<Kernel>::instance().at("async_wcsr");
   CsrMatrix a;
   a.rows = rows;
@@ -22,7 +22,7 @@ Support ask(std::int64_t rows, std::int64_t nnz, std::int64_t n, Layout layout =
   problem.n = n;
   problem.layout = layout;
   problem.options = Spec::parse(options).options;
-  problem.precision = Precision::fp16;
+  problem.precision = precision;
   DeviceInfo device;
   device.kind = DeviceKind::cuda;
   device.compute_capability = 90;
@@ -59,6 +59,13 @@ TEST(AsyncWcsrLimits, TakesAVectorInAnyLayoutAndNoFeatureTileForIt) {
   EXPECT_FALSE(ask(10, 10, 2, Layout::col_major).ok);
   EXPECT_FALSE(ask(10, 10, 1, Layout::col_major, "async_wcsr?feature_tile=32").ok);
   EXPECT_TRUE(ask(10, 10, 2, Layout::row_major, "async_wcsr?feature_tile=32").ok);
+}
+
+TEST(AsyncWcsrLimits, TakesNoVectorInFp32) {
+  if (Registry<Kernel>::instance().find("async_wcsr") == nullptr)
+    GTEST_SKIP() << "built without CUDA";
+  EXPECT_FALSE(ask(10, 10, 1, Layout::row_major, "async_wcsr", Precision::fp32).ok);
+  EXPECT_TRUE(ask(10, 10, 2, Layout::row_major, "async_wcsr", Precision::fp32).ok);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Chosen choose(const CsrMatrix& matrix, const std::string& order,
   const std::vector<std::string> searched = {"match"};
   window::WindowChooser chooser(a, Options({{std::string("window"), "8"}}),
                                 window::order_option(order, searched), searched,
-                                window::dense_box_cost(2), device);
+                                window::dense_box_cost(Precision::fp16), device);
   StageTimer stages;
   const std::string chosen = chooser.choose(256, stages).order;
   return {chosen, stages.stages_ms().contains("reorder")};
@@ -95,7 +95,8 @@ TEST(WindowChooser, AutoDoesNotSortRowsThatAreExpectedToGatherMoreThen) {
   ASSERT_GT(row_length_variation(matrix), 0.8);
   const WcsrEstimate natural = estimate_wcsr(matrix, {});
   const auto nnz = static_cast<double>(matrix.nnz());
-  ASSERT_TRUE(window::worth_order(natural, kRows, kRows, nnz, 256, 2, window::dense_box_cost(2)));
+  ASSERT_TRUE(window::worth_order(natural, kRows, kRows, nnz, 256, 2,
+                                  window::dense_box_cost(Precision::fp16)));
   const Chosen chosen = choose(matrix, "auto");
   EXPECT_EQ(chosen.order, "natural");
   EXPECT_FALSE(chosen.reordered);

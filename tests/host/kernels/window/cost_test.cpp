@@ -14,7 +14,8 @@ constexpr WcsrEstimate kShared = {.gathered_share = {0.5, 0.25, 0.13},
                                   .stored_share = {0.5, 0.25, 0.13}};
 
 int height(std::int64_t n, double rows = kManyRows, const WcsrEstimate& estimate = kShared) {
-  return kWcsrHeights[best_height(estimate, rows, n, 2, dense_box_cost(2), kMultiprocessors).index];
+  return kWcsrHeights
+      [best_height(estimate, rows, n, 2, dense_box_cost(Precision::fp16), kMultiprocessors).index];
 }
 
 TEST(WindowCost, RowsThatShareNothingTakeLowWindows) {
@@ -24,7 +25,8 @@ TEST(WindowCost, RowsThatShareNothingTakeLowWindows) {
 
 TEST(WindowCost, AGivenHeightIsTakenWithItsOwnCost) {
   const auto at = [](std::optional<int> only) {
-    return best_height(kShared, kManyRows, 128, 2, dense_box_cost(2), kMultiprocessors, only);
+    return best_height(kShared, kManyRows, 128, 2, dense_box_cost(Precision::fp16),
+                       kMultiprocessors, only);
   };
   const Height best = at({}), lowest = at(0);
   EXPECT_EQ(lowest.index, 0);
@@ -64,7 +66,7 @@ TEST(WindowCost, FewRowsTakeLowerWindowsThatMoreMultiprocessorsShare) {
 }
 
 TEST(WindowCost, AnOrderIsWorthwhileWhereGathersOutweighWhatComesFromMemory) {
-  const FormatCost format = dense_box_cost(2);
+  const FormatCost format = dense_box_cost(Precision::fp16);
   const WcsrEstimate nothing = {.gathered_share = {1, 1, 1}, .stored_share = {1, 1, 1}};
   EXPECT_TRUE(worth_order(nothing, 1e4, 1e4, 1e6, 128, 2, format));
   EXPECT_FALSE(worth_order(nothing, 1e6, 1e6, 2e6, 128, 2, format));
