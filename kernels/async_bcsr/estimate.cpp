@@ -23,10 +23,6 @@ double block_spill(const Product& p) {
   return p.spill_us(std::ceil(p.f.rows / amounts::kTileOfC) * amounts::kTileOfC * p.f.band_blocks *
                     kBlockColumns * p.value_bytes);
 }
-// Millions of entries of blocks.
-double stored(const Product& p) {
-  return p.f.block_fill > 0 ? prepare_amounts::nonzeros(p) / p.f.block_fill : 0;
-}
 
 // Emptier blocks were never the fastest (select/features.hpp).
 Standing standing_of(const Product& p) { return full_if(p.f.block_fill >= kLeastBlockFill); }
@@ -38,11 +34,9 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_bcsr",
                                      {"c", "us", amounts::c},
                                      {"block_steps", "blocks", block_steps},
                                      {"block_spill", "us", block_spill, 1}},
-                              .prepare_ms = {{"constant", "times", prepare_amounts::constant},
-                                             {"nonzeros", "10^6", prepare_amounts::nonzeros},
-                                             {"rows", "10^6", prepare_amounts::rows},
-                                             {"stored", "10^6 entries", stored}},
+                              .prepare_ms = prepare_amounts::of_csr(),
                               .factors = async_bcsr::factors(),
+                              .preparation = async_bcsr::preparation(),
                               .standing = standing_of,
                               .on_device = true});
 

@@ -41,16 +41,6 @@ std::vector<Amount> natural() {
   return all;
 }
 
-// 1 where rows of B are narrow, but not so narrow that there are factors of their own: a row order
-// is then compared, and columns that most rows have are sought.
-double narrow_rows(const Product& p) {
-  return p.n > kNarrow && p.row_bytes <= window::kNarrowRow ? 1 : 0;
-}
-std::vector<Amount> prepare() {
-  std::vector<Amount> all = window::prepare();
-  all.push_back({"narrow_rows", "times", narrow_rows});
-  return all;
-}
 std::vector<Amount> search() {
   std::vector<Amount> all = windows();
   all.push_back({"longest_row", "1000 nonzeros", amounts::longest_row});
@@ -58,25 +48,33 @@ std::vector<Amount> search() {
   return all;
 }
 
+// For so few columns, no times in fp32 are recorded that factors could be fitted to.
+bool is_recorded(const Product& p) { return p.precision != Precision::fp32 || p.n > kNarrow; }
+Standing standing_of_natural(const Product& p) { return full_if(is_recorded(p)); }
+
 // Where rows hardly overlap an order of them rarely gains, except where they differ in length
 // (docs/decisions/selection-model.md).
 Standing standing_of_search(const Product& p) {
+  if (!is_recorded(p)) return Standing::left_out;
   return full_if(p.f.cv_row > kAlikeRows || rows_overlap(p.f), Standing::trial);
 }
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr",
                               .us = natural(),
-                              .prepare_ms = prepare(),
+                              .prepare_ms = window::prepare(),
                               .factors = async_wcsr::factors(),
-                              .narrow = kNarrow,
+                              .preparation = async_wcsr::preparation(),
+                              .standing = standing_of_natural,
+                              .bounds = {1, kNarrow},
                               .on_device = true,
                               .any_rows_from = 1});
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr?order=search",
                               .us = search(),
                               .prepare_ms = window::prepare_with_search(),
                               .factors = async_wcsr::factors(),
+                              .preparation = async_wcsr::preparation(),
                               .standing = standing_of_search,
-                              .narrow = kNarrow,
+                              .bounds = {1},
                               .on_device = true});
 
 }  // namespace

@@ -31,6 +31,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "bitmap_dense",
                                      {"bitmap_spill", "us", bitmap_spill}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = bitmap_dense::factors(),
+                              .preparation = bitmap_dense::preparation(),
+                              .bounds = {1},
                               .on_device = true});
 
 }  // namespace

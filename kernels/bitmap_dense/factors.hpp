@@ -1,9 +1,9 @@
 #pragma once
 // Written by scripts/refit.
 //
-// Microseconds of a call:
+// Factors of a call, in microseconds of:
 //   launch (launches), b (us), c (us), positions (10^6 an SM), bitmap_spill (us)
-// and milliseconds of preparation:
+// and of preparation beyond the copy of A, in milliseconds of:
 //   constant (times), nonzeros (10^6), rows (10^6)
 
 #include <vector>
@@ -15,12 +15,16 @@ namespace spmmbench::bitmap_dense {
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
-      {"bitmap_dense", Precision::fp16, 1, 1,
-       {4.482, 108, 420, 8.81, 0.794},
-       {0.1351, 1.221, 3.648}},
-      {"bitmap_dense", Precision::fp16, 2, 2147483647,
-       {7.053, 9.406, 6.185, 22.97, 0.6368},
-       {0.1425, 1.004, 11.15}},
+      {"bitmap_dense", 1, {{Precision::fp16, 1}},
+       {{"launch", 4.18}, {"b", 144}, {"c", 592}, {"bitmap_spill", 0.934}}},
+      {"bitmap_dense", kAnyN, {{Precision::fp16, 1}},
+       {{"launch", 7.05}, {"b", 9.4}, {"c", 6.18}, {"positions", 23}, {"bitmap_spill", 0.636}}},
+  };
+}
+
+inline std::vector<Preparation> preparation() {
+  return {
+      {"bitmap_dense", {{"constant", 0.0753}, {"nonzeros", 0.0462}, {"rows", 13.7}}},
   };
 }
 // clang-format on

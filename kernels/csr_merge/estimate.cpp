@@ -9,6 +9,8 @@ namespace {
 
 // Of so few columns a group of one or two lanes holds a row of B, and CTAs are few.
 constexpr std::int64_t kNarrow = 16;
+// Rows of B of so many columns are narrow.
+constexpr std::int64_t kFewColumns = 32;
 
 // Rows of B that neighbouring rows of A share are gathered once by wide groups. Narrow ones ask for
 // each anew.
@@ -25,11 +27,9 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_merge",
                                      {"spill", "us", amounts::spill},
                                      {"gather_rows", "us", amounts::gather_rows},
                                      {"gather_shared", "us", gather_shared},
-                                     {"nonzeros", "100 an SM", amounts::nonzeros},
-                                     {"rows", "100 an SM", amounts::rows}},
-                              .prepare_ms = prepare_amounts::of_csr(),
+                                     {"nonzeros", "100 an SM", amounts::nonzeros}},
                               .factors = csr_merge::factors(),
-                              .narrow = kNarrow,
+                              .bounds = {kFewColumns},
                               .on_device = true,
                               .any_rows_from = 1});
 

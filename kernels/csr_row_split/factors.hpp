@@ -1,11 +1,11 @@
 #pragma once
 // Written by scripts/refit.
 //
-// Microseconds of a call:
+// Factors of a call, in microseconds of:
 //   launch (launches), b (us), c (us), spill (us), gather_distinct (us), nonzeros (100 an SM),
 //   longest_row (1000 nonzeros), variation (deviations), uneven_rows (us), mean_row (100 nonzeros),
 //   cut_row (1000 nonzeros)
-// and milliseconds of preparation:
+// and of preparation beyond the copy of A, in milliseconds of:
 //   constant (times), nonzeros (10^6), rows (10^6)
 
 #include <vector>
@@ -17,18 +17,18 @@ namespace spmmbench::csr_row_split {
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
-      {"csr_row_split", Precision::fp16, 2, 2147483647,
-       {2.224, 0.4906, 0.4835, 0.5758, 0.4741, 0.1109, 0.4449, 0.597, 0.08452, 1.921, 0.2},
-       {0.0873, 0.971, 0.418}},
-      {"csr_row_split", Precision::fp32, 2, 2147483647,
-       {1.865, 0.3073, 0.5022, 0.6274, 0.4874, 0.1089, 0.4187, 0.4777, 0.0275, 1.409, 0.1184},
-       {0.06661, 0.6512, 0.7064}},
-      {"csr_row_split", Precision::fp64, 2, 2147483647,
-       {0.9851, 0, 2.024, 0.3889, 0.2813, 0.1331, 1.275, 0.1439, 0.04652, 1.751, 0.2},
-       {0.0525, 1.104, 0.3105}},
-      {"csr_row_split", Precision::tf32, 2, 2147483647,
-       {2.127, 0.2984, 0.5745, 0.6573, 0.4439, 0.0971, 0.6539, 0.3227, 0.05172, 1.206, 0.2},
-       {0.07522, 0.92, 1.092}},
+      {"csr_row_split", kAnyN, {{Precision::fp16, 1}},
+       {{"launch", 2.19}, {"c", 0.665}, {"spill", 0.593}, {"gather_distinct", 0.501}, {"nonzeros", 0.111},
+        {"variation", 0.822}, {"uneven_rows", 0.0844}, {"mean_row", 2.06}, {"cut_row", 0.27}}},
+      {"csr_row_split", kAnyN, {{Precision::fp32, 1}, {Precision::fp64, 1.11}, {Precision::tf32, 0.988}},
+       {{"launch", 2.28}, {"b", 0.317}, {"c", 0.55}, {"spill", 0.644}, {"gather_distinct", 0.506},
+        {"nonzeros", 0.103}, {"longest_row", 0.935}, {"mean_row", 1.1}, {"cut_row", 0.123}}},
+  };
+}
+
+inline std::vector<Preparation> preparation() {
+  return {
+      {"csr_row_split", {{"constant", 0.0127}, {"nonzeros", 0.003}, {"rows", 0.011}}},
   };
 }
 // clang-format on

@@ -16,7 +16,10 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cublas_dense",
                                      {"dense_odd", "1000 columns", amounts::dense_odd},
                                      {"dense_a_odd", "us", amounts::dense_a_odd}},
                               .prepare_ms = prepare_amounts::of_dense(),
-                              .factors = cublas_dense::factors()});
+                              .factors = cublas_dense::factors(),
+                              .preparation = cublas_dense::preparation(),
+                              .bounds = {1},
+                              .apart = true});
 
 }  // namespace
 }  // namespace spmmbench::cublas_dense

@@ -1,8 +1,9 @@
-// The time of cuSPARSE's algorithms. They gather a row of B for every nonzero; each list has the
-// amounts without which estimates of its algorithms are worse.
+// The time of cuSPARSE's algorithms that auto considers. The others were the fastest of a vector by
+// 1.07 at most, and never of more columns (docs/decisions/selection-model.md).
 
 #include "select/estimate.hpp"
 #include "cusparse/factors.hpp"
+#include "spmmbench/registry.hpp"
 
 namespace spmmbench::cusparse {
 namespace {
@@ -14,56 +15,37 @@ std::vector<Amount> csr() {
           {"spill", "us", amounts::spill},
           {"gather_rows", "us", amounts::gather_rows},
           {"gather_distinct", "us", amounts::gather_distinct},
-          {"gather_spill", "us", amounts::gather_spill},
           {"nonzeros", "100 an SM", amounts::nonzeros},
           {"rows", "100 rows an SM", amounts::rows},
-          {"longest_row", "1000 nonzeros", amounts::longest_row},
-          {"variation", "deviations", amounts::variation}};
-}
-std::vector<Amount> coordinates() {
-  return {{"launch", "launches", amounts::launch},
-          {"spill", "us", amounts::spill},
-          {"nonzeros", "100 an SM", amounts::nonzeros},
           {"longest_row", "1000 nonzeros", amounts::longest_row}};
 }
-std::vector<Amount> vector() {
-  return {{"launch", "launches", amounts::launch},
-          {"gather_rows", "us", amounts::gather_rows},
-          {"nonzeros", "100 an SM", amounts::nonzeros},
-          {"longest_row", "1000 nonzeros", amounts::longest_row},
-          {"variation", "deviations", amounts::variation}};
-}
 
+// In 16 bits it takes at least 1.6 times as long as the fastest, of a vector 1.2 times.
+Standing standing_of_alg3(const Product& p) { return full_if(p.value_bytes > 2 && !p.is_vector()); }
 // Sliced ELLPACK stores every row as long as the longest of 32.
 Standing standing_of_sell(const Product& p) { return full_if(p.f.cv_row <= kAlikeRows); }
 
-// SELL is built on the host.
-bool add(const char* spec, std::vector<Amount> us, Standing (*standing)(const Product&) = nullptr,
-         bool on_device = true) {
-  return add_estimator({.spec = spec,
-                        .us = std::move(us),
-                        .prepare_ms = prepare_amounts::of_csr(),
-                        .factors = cusparse::factors(),
-                        .standing = standing,
-                        .on_device = on_device});
-}
-
-[[maybe_unused]] const bool kAdded[] = {
-    add("cusparse_csr_default", csr()),
-    add("cusparse_csr_alg1", csr()),
-    add("cusparse_csr_alg2", csr()),
-    add("cusparse_csr_alg3", csr()),
-    add("cusparse_coo_alg1", coordinates()),
-    add("cusparse_coo_alg2", coordinates()),
-    add("cusparse_coo_alg3", coordinates()),
-    add("cusparse_coo_alg4", coordinates()),
-    add("cusparse_spmv_coo_alg1", coordinates()),
-    add("cusparse_spmv_coo_alg2", coordinates()),
-    add("cusparse_spmv", vector()),
-    add("cusparse_spmv_alg1", vector()),
-    add("cusparse_spmv_alg2", vector()),
-    add("cusparse_spmv_sell", vector(), standing_of_sell, false),
-};
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cusparse_csr_default",
+                              .us = csr(),
+                              .factors = cusparse::factors(),
+                              .bounds = {1},
+                              .on_device = true});
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cusparse_csr_alg3",
+                              .us = csr(),
+                              .prepare_ms = prepare_amounts::of_csr(),
+                              .factors = cusparse::factors(),
+                              .preparation = cusparse::preparation(),
+                              .standing = standing_of_alg3,
+                              .bounds = {32},
+                              .on_device = true});
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cusparse_spmv_sell",  // which the host builds
+                              .us = {{"launch", "launches", amounts::launch},
+                                     {"nonzeros", "100 an SM", amounts::nonzeros},
+                                     {"longest_row", "1000 nonzeros", amounts::longest_row}},
+                              .prepare_ms = prepare_amounts::of_csr(),
+                              .factors = cusparse::factors(),
+                              .preparation = cusparse::preparation(),
+                              .standing = standing_of_sell});
 
 }  // namespace
 }  // namespace spmmbench::cusparse

@@ -38,6 +38,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "dense_cluster",
                                      {"dense_spill", "us", amounts::dense_spill}},
                               .prepare_ms = prepare_amounts::of_dense(),
                               .factors = dense_cluster::factors(),
+                              .preparation = dense_cluster::preparation(),
+                              .bounds = {1},
                               .by_sizes = true});
 
 }  // namespace

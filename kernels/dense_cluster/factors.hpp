@@ -1,10 +1,10 @@
 #pragma once
 // Written by scripts/refit.
 //
-// Microseconds of a call:
+// Factors of a call, in microseconds of:
 //   launch (launches), expected (us), copies (us), dense_a (us), dense_spill (us)
-// and milliseconds of preparation:
-//   constant (times), nonzeros (10^6), rows (10^6), entries (10^6)
+// and of preparation, in milliseconds of:
+//   constant (times), nonzeros (10^6), rows (10^6), dense (MB)
 
 #include <vector>
 
@@ -15,12 +15,16 @@ namespace spmmbench::dense_cluster {
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
-      {"dense_cluster", Precision::fp16, 1, 1,
-       {0.7898, 0.3976, 0.5415, 0.198, 0.3424},
-       {0.1038, 1.213, 10.61, 0.001324}},
-      {"dense_cluster", Precision::fp16, 2, 2147483647,
-       {0.6751, 0.6131, 0.3509, 0.1183, 0.3934},
-       {0.1067, 1.151, 11.42, 0.001295}},
+      {"dense_cluster", 1, {{Precision::fp16, 1}},
+       {{"expected", 0.737}, {"copies", 0.823}}},
+      {"dense_cluster", kAnyN, {{Precision::fp16, 1}},
+       {{"launch", 0.675}, {"expected", 0.613}, {"copies", 0.351}, {"dense_a", 0.118}, {"dense_spill", 0.393}}},
+  };
+}
+
+inline std::vector<Preparation> preparation() {
+  return {
+      {"dense_cluster", {{"constant", 0.103}, {"nonzeros", 1.12}, {"rows", 9.53}, {"dense", 0.000496}}},
   };
 }
 // clang-format on

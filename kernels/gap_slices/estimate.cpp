@@ -28,6 +28,7 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gap_slices",
                               .us = {{"launch", "launches", amounts::launch}, {"gaps", "us", gaps}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = gap_slices::factors(),
+                              .preparation = gap_slices::preparation(),
                               .on_device = true});
 
 }  // namespace

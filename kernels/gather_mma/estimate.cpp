@@ -37,11 +37,11 @@ double slot_groups(const Product& p) { return slots(p) * groups(p); }
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gather_mma",
                               .us = {{"launch", "launches", amounts::launch},
                                      {"b", "us", amounts::b},
-                                     {"c", "us", amounts::c},
                                      {"slots", "100,000 an SM", slots},
                                      {"slot_groups", "100,000 an SM", slot_groups}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = gather_mma::factors(),
+                              .preparation = gather_mma::preparation(),
                               .on_device = true});
 
 }  // namespace

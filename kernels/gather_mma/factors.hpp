@@ -1,10 +1,10 @@
 #pragma once
 // Written by scripts/refit.
 //
-// Microseconds of a call:
-//   launch (launches), b (us), c (us), slots (100,000 an SM), slot_groups (100,000 an SM)
-// and milliseconds of preparation:
-//   constant (times), nonzeros (10^6), rows (10^6)
+// Factors of a call, in microseconds of:
+//   launch (launches), b (us), slots (100,000 an SM), slot_groups (100,000 an SM)
+// and of preparation beyond the copy of A, in milliseconds of:
+//   constant (times), nonzeros (10^6)
 
 #include <vector>
 
@@ -15,12 +15,14 @@ namespace spmmbench::gather_mma {
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
-      {"gather_mma", Precision::fp16, 1, 1,
-       {3.809, 10.29, 29.3, 5.684, 5.684},
-       {0.2639, 1.491, 0}},
-      {"gather_mma", Precision::fp16, 2, 2147483647,
-       {4.118, 24.29, 20.02, 3.518, 7.384},
-       {0.2842, 1.428, 0.4126}},
+      {"gather_mma", kAnyN, {{Precision::fp16, 1}},
+       {{"launch", 4.32}, {"b", 34.4}, {"slots", 3.35}, {"slot_groups", 8.8}}},
+  };
+}
+
+inline std::vector<Preparation> preparation() {
+  return {
+      {"gather_mma", {{"constant", 0.224}, {"nonzeros", 0.511}}},
   };
 }
 // clang-format on

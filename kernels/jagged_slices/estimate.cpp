@@ -10,30 +10,25 @@ namespace {
 
 // 1 where 32 neighbouring rows have no column in common, less where they do.
 double scattered(const Product& p) { return p.f.gathered_32; }
-// gather_rows once rows that resemble each other are brought together.
-double ordered_rows(const Product& p) { return left_by_order(p.f) * amounts::gather_rows(p); }
+// Loads of rows of B that no neighbouring row of A has in a cache by then. They are as rare as the
+// square of `scattered`: where rows differ from all neighbours, columns lie apart, too.
+double lone_loads(const Product& p) { return amounts::loads(p) * scattered(p) * scattered(p); }
 
 std::vector<Amount> slices() {
   return {{"launch", "launches", amounts::launch},
           {"c", "us", amounts::c},
           {"spill", "us", amounts::spill},
-          {"gather_distinct", "us", amounts::gather_distinct},
-          {"nonzeros", "100 an SM", amounts::nonzeros},
           {"loads", "100 loads an SM", amounts::loads},
           {"longest_row", "1000 nonzeros", amounts::longest_row},
           {"variation", "deviations", amounts::variation},
           {"mean_row", "100 nonzeros", amounts::mean_row},
-          {"scattered", "share", scattered}};
+          {"scattered", "share", scattered},
+          {"lone_loads", "100 loads an SM", lone_loads}};
 }
+// B counts in the natural order alone: an order of rows brings its readers together.
 std::vector<Amount> natural() {
   std::vector<Amount> all = slices();
   all.push_back({"b", "us", amounts::b});
-  all.push_back({"rows", "100 rows an SM", amounts::rows});
-  return all;
-}
-std::vector<Amount> search() {
-  std::vector<Amount> all = slices();
-  all.push_back({"ordered_rows", "us", ordered_rows});
   return all;
 }
 
@@ -55,14 +50,19 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices",
                               .us = natural(),
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = jagged_slices::factors(),
+                              .preparation = jagged_slices::preparation(),
                               .standing = standing_of_natural,
+                              .bounds = {1},
                               .on_device = true,
                               .any_rows_from = 1});
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices?order=search",
-                              .us = search(),
+                              .us = slices(),
                               .prepare_ms = window::prepare_with_search(),
                               .factors = jagged_slices::factors(),
+                              .preparation = jagged_slices::preparation(),
                               .standing = standing_of_search,
+                              .table = "jagged_slices",
+                              .bounds = {1},
                               .on_device = true});
 
 }  // namespace

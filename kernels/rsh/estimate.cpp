@@ -20,13 +20,13 @@ Standing standing_of(const Product& p) {
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "rsh",
                               .us = {{"launch", "launches", amounts::launch},
                                      {"c", "us", amounts::c},
-                                     {"tiles", "100 tiles an SM", window::tiles},
                                      {"parts", "10 CTAs", window::parts},
                                      {"depth", "10 tiles", window::depth},
                                      {"longest_row", "1000 nonzeros", amounts::longest_row},
                                      {"ordered_tiles", "100 tiles an SM", window::ordered_tiles}},
                               .prepare_ms = window::prepare_with_search(),
                               .factors = rsh::factors(),
+                              .preparation = rsh::preparation(),
                               .standing = standing_of,
                               .on_device = true});
 

@@ -23,7 +23,9 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "two_four",
                                      {"packed", "us", packed}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = two_four::factors(),
-                              .standing = standing_of});
+                              .preparation = two_four::preparation(),
+                              .standing = standing_of,
+                              .bounds = {16}});
 
 }  // namespace
 }  // namespace spmmbench::two_four

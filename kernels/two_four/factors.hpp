@@ -1,10 +1,10 @@
 #pragma once
 // Written by scripts/refit.
 //
-// Microseconds of a call:
+// Factors of a call, in microseconds of:
 //   launch (launches), b (us), dense_flops (us), packed (us)
-// and milliseconds of preparation:
-//   constant (times), nonzeros (10^6), rows (10^6)
+// and of preparation, in milliseconds of:
+//   nonzeros (10^6)
 
 #include <vector>
 
@@ -15,12 +15,16 @@ namespace spmmbench::two_four {
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
-      {"two_four", Precision::fp16, 1, 1,
-       {3.174, 38.25, 20.27, 0.7738},
-       {0.002413, 1.853, 0}},
-      {"two_four", Precision::fp16, 2, 2147483647,
-       {5.15, 3.706, 0.4848, 0.9073},
-       {0.249, 1.724, 0}},
+      {"two_four", 16, {{Precision::fp16, 1}},
+       {{"launch", 3.81}, {"packed", 1}}},
+      {"two_four", kAnyN, {{Precision::fp16, 1}},
+       {{"launch", 10.2}, {"b", 1.85}, {"dense_flops", 0.513}, {"packed", 0.739}}},
+  };
+}
+
+inline std::vector<Preparation> preparation() {
+  return {
+      {"two_four", {{"nonzeros", 1.79}}},
   };
 }
 // clang-format on

@@ -18,28 +18,42 @@ Precision stand_in(Precision precision) {
   return bytes_of(storage_type(precision)) <= 2 ? Precision::fp16 : Precision::fp32;
 }
 
-double weighted_sum(const std::vector<Amount>& amounts, const std::vector<double>& factors,
-                    const Product& product) {
+double weighted_sum(const std::vector<Factor>& factors, const Product& product) {
   double sum = 0;
-  for (std::size_t i = 0; i < std::min(amounts.size(), factors.size()); ++i)
-    if (factors[i] != 0) sum += factors[i] * amounts[i].of(product);
+  for (const Factor& factor : factors)
+    if (factor.of != nullptr) sum += factor.value * factor.of(product);
   return sum;
+}
+
+void find(const std::vector<Amount>& amounts, std::vector<Factor>& factors) {
+  for (Factor& factor : factors)
+    if (const auto at = std::ranges::find(amounts, factor.amount, &Amount::name);
+        at != amounts.end())
+      factor.of = at->of;
+}
+
+// Nothing where the row is not of the precision.
+const Scale* scale_of(const Factors& row, Precision precision) {
+  for (const Precision wanted : {precision, stand_in(precision)})
+    if (const auto at = std::ranges::find(row.precisions, wanted, &Scale::precision);
+        at != row.precisions.end())
+      return &*at;
+  return nullptr;
 }
 
 }  // namespace
 
 std::optional<Estimate> Estimator::estimate(const Product& product) const {
-  const auto fitted_to = [&](Precision precision) {
-    return std::ranges::find_if(factors, [&](const Factors& one) {
-      return one.precision == precision && product.n >= one.least_n && product.n <= one.most_n &&
-             one.candidate == spec;
-    });
-  };
-  auto row = fitted_to(product.precision);
-  if (row == factors.end()) row = fitted_to(stand_in(product.precision));
-  if (row == factors.end()) return std::nullopt;
-  return Estimate{weighted_sum(us, row->us, product),
-                  weighted_sum(prepare_ms, row->prepare_ms, product)};
+  for (const Factors& row : factors) {
+    if (product.n > row.most_n) continue;
+    const Scale* scale = scale_of(row, product.precision);
+    if (scale == nullptr) continue;
+    Estimate estimate{scale->times * weighted_sum(row.us, product),
+                      on_device ? prepare_amounts::copy_of_a_ms(product) : 0};
+    for (const Preparation& one : preparation) estimate.prepare_ms += weighted_sum(one.ms, product);
+    return estimate;
+  }
+  return std::nullopt;
 }
 
 std::vector<Amount> prepare_amounts::of_csr() {
@@ -48,7 +62,7 @@ std::vector<Amount> prepare_amounts::of_csr() {
 
 std::vector<Amount> prepare_amounts::of_dense() {
   std::vector<Amount> all = of_csr();
-  all.push_back({"entries", "10^6", entries});
+  all.push_back({"dense", "MB", dense});
   return all;
 }
 
@@ -56,6 +70,11 @@ const Estimators& estimators() { return all(); }
 
 bool add_estimator(Estimator estimator) {
   Estimators& registered = all();
+  if (estimator.table.empty()) estimator.table = estimator.spec;
+  std::erase_if(estimator.factors, [&](const auto& row) { return row.table != estimator.table; });
+  std::erase_if(estimator.preparation, [&](const auto& one) { return one.spec != estimator.spec; });
+  for (Factors& row : estimator.factors) find(estimator.us, row.us);
+  for (Preparation& one : estimator.preparation) find(estimator.prepare_ms, one.ms);
   auto added = std::make_unique<const Estimator>(std::move(estimator));
   const auto at = std::ranges::upper_bound(registered, added->spec, {},
                                            [](const auto& one) { return one->spec; });

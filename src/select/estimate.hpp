@@ -3,6 +3,8 @@
 // amounts of work, each times a factor. A kernel's folder has estimate.cpp, which names the amounts
 // and registers the estimator, and factors.hpp, which scripts/refit fits to recorded runs.
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,12 +22,36 @@ struct Amount {
   double least_factor = 0;
 };
 
-// What Amounts are multiplied by for columns of B from `least_n` to `most_n`.
-struct Factors {
-  std::string_view candidate;  // Estimator::spec
+// What an amount is multiplied by, in microseconds or milliseconds of it.
+struct Factor {
+  std::string_view amount;
+  double value;
+  // The amount's, found when the estimator is registered. Null where only another candidate of the
+  // table has the amount.
+  double (*of)(const Product&) = nullptr;
+};
+
+// How many times longer than in the first precision of a row the kernel takes.
+struct Scale {
   Precision precision;
-  std::int64_t least_n, most_n;
-  std::vector<double> us, prepare_ms;  // one for each of the estimator's amounts
+  double times;
+};
+
+inline constexpr std::int64_t kAnyN = std::numeric_limits<std::int64_t>::max();
+
+// Of a call with at most so many columns of B; rows with fewer come first.
+struct Factors {
+  std::string_view table;  // Estimator::table
+  std::int64_t most_n;
+  std::vector<Scale> precisions;
+  std::vector<Factor> us;
+};
+
+// Of preparation, whatever the precision and N: beyond the copy of A where the kernel is prepared
+// from that.
+struct Preparation {
+  std::string_view spec;  // Estimator::spec
+  std::vector<Factor> ms;
 };
 
 struct Estimate {
@@ -45,12 +71,18 @@ inline Standing full_if(bool holds, Standing otherwise = Standing::left_out) {
 
 struct Estimator {
   std::string spec;  // of a kernel and the options that auto considers it with
-  std::vector<Amount> us, prepare_ms;
-  std::vector<Factors> factors;                    // rows of other candidates do not count
+  std::vector<Amount> us;
+  std::vector<Amount> prepare_ms = {};
+  std::vector<Factors> factors;                    // rows of other tables do not count
+  std::vector<Preparation> preparation = {};       // nor do those of other candidates
   Standing (*standing)(const Product&) = nullptr;  // null: always full
-  // Columns of B up to which the kernel reads B in another way, so that it has factors of its own
-  // there, beside those of a vector; 0: none.
-  std::int64_t narrow = 0;
+  // The rows of factors that candidates of one kernel share; empty: the spec.
+  std::string table = {};
+  // Columns of B up to which there are factors of their own, in rising order: the kernel reads B in
+  // another way there.
+  std::vector<std::int64_t> bounds = {};
+  // Whether values of 16 bits have factors of their own: they are multiplied in another way.
+  bool apart = false;
   // It is prepared from the CSR on the device where A lies there. Else the host copies A, or builds
   // a format, which may take far longer than estimated while others use the host.
   bool on_device = false;
@@ -65,9 +97,9 @@ struct Estimator {
   Standing standing_for(const Product& product) const {
     return standing == nullptr ? Standing::full : standing(product);
   }
-  // Nothing where no factors are for this precision and N. bf16 has those of fp16, which moves the
-  // same bytes through the same units, and tf32 and fp64, unless they have their own, those of
-  // fp32: amounts count bytes.
+  // Nothing where no factors are for this precision and N. bf16 and fp8 have those of fp16, which
+  // goes through the same units, and wider ones, unless they have their own, those of fp32: amounts
+  // count bytes.
   std::optional<Estimate> estimate(const Product& product) const;
 };
 

@@ -54,8 +54,7 @@ double c(const Product&);                // C once, to memory, in fp32, or fp64 
 double spill(const Product&);            // what the L2 cache cannot hold of A, B and C, from memory
 double gather_rows(const Product&);      // a row of B per nonzero, from the L2 cache
 double gather_distinct(const Product&);  // the same, once for 8 rows of A that have the column
-double gather_spill(const Product&);  // what the L2 cache cannot hold of gather_rows, from memory
-double nonzeros(const Product&);      // times groups of 256 bytes of B, 100 per multiprocessor
+double nonzeros(const Product&);         // times groups of 256 bytes of B, 100 per multiprocessor
 double loads(const Product&);  // nonzeros times groups of 16 bytes of B, 100 per multiprocessor
 double rows(const Product&);   // times groups of 256 bytes of B, 100 per multiprocessor
 double longest_row(const Product&);  // thousands of nonzeros, 4 at most
@@ -78,7 +77,10 @@ namespace prepare_amounts {
 double constant(const Product&);  // 1
 double nonzeros(const Product&);  // millions
 double rows(const Product&);      // millions
-double entries(const Product&);   // millions of entries of A, zeros included
+double dense(const Product&);     // megabytes of A with its zeros
+// What the copy of A in CSR to the device takes, with which all kernels begin that are prepared
+// there.
+double copy_of_a_ms(const Product&);
 
 }  // namespace prepare_amounts
 

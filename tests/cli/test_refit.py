@@ -40,7 +40,7 @@ class Amounts(CliCase):
         for line in result.stdout.splitlines():
             us, ms = (half.split() for half in line.split("/"))
             if us[0] == "estimator":
-                counts[us[1]] = len(us) - 3, len(ms)
+                counts[us[1]] = len(us) - 7, len(ms)
             else:
                 self.assertEqual((len(us) - 3, len(ms)), counts[us[1]])
                 self.assertIn(us[2], ("full", "trial", "left_out"))
@@ -84,6 +84,7 @@ class Refit(CliCase):
         self.assertRegex(lines[0], rf"^\d+ cases of {matrices} matrices$")
         self.assertLessEqual(int(lines[0].split()[0]), cases)
         self.assertEqual([line.split(",")[0] for line in lines if "chosen over fastest" in line], ["two halves by matrix", "all"])
+        self.assertRegex(lines[-1], r"^\d+ rows, \d+ factors of calls, \d+ of preparation$")
 
     def test_without_the_program_says_how_to_build_it(self):
         part_of_recorded(self.folder, 12)

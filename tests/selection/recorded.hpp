@@ -32,6 +32,14 @@ struct Case {
   std::map<std::string, Time> times;  // by the kernel's Spec
 
   Product product() const { return {features, shape, precision, device}; }
+  // Whether more ran than a vendor's kernels and the one that needs no preparation.
+  bool has_choice() const {
+    const auto is_plain = [](const auto& one) {
+      return one.first.starts_with("cusparse") || one.first.starts_with("cublas") ||
+             one.first == "csr_merge";
+    };
+    return !std::ranges::all_of(times, is_plain);
+  }
 };
 
 // The cells of a table with a header. No cell has a comma or a quote.

@@ -2,7 +2,7 @@
 // `spmmbench_selection_terms FOLDER` reads a folder like results/selection. It writes a line for
 // every estimator,
 //
-//   estimator SPEC NARROW NAME:UNIT:LEAST ... / NAME:UNIT:LEAST ...
+//   estimator SPEC TABLE BOUNDS APART BY_SIZES ON_DEVICE NAME:UNIT:LEAST ... / NAME:UNIT:LEAST ...
 //
 // the amounts of a call and those of preparation with the least that their factors may be, and for
 // every case and each estimator whose kernel ran, with its options or without,
@@ -10,6 +10,7 @@
 //   CASE SPEC STANDING AMOUNT ... / AMOUNT ...
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -53,7 +54,9 @@ const char* name_of(Standing standing) {
 int main(int count, char** arguments) try {
   if (count != 2) throw Error("expected a folder like results/selection");
   for (const auto& one : estimators())
-    fmt::print("estimator {} {}{} /{}\n", one->spec, one->narrow, described(one->us),
+    fmt::print("estimator {} {} {} {:d} {:d} {:d}{} /{}\n", one->spec, one->table,
+               one->bounds.empty() ? "-" : fmt::format("{}", fmt::join(one->bounds, ",")),
+               one->apart, one->by_sizes, one->on_device, described(one->us),
                described(one->prepare_ms));
   std::size_t index = 0;
   for (const recorded::Case& one : recorded::cases(arguments[1])) {

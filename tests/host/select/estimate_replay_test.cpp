@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../../selection/recorded.hpp"
@@ -18,16 +21,29 @@ namespace spmmbench::estimate_replay {
 namespace {
 
 // Written by hand, from what was recorded on two devices.
-constexpr double kMostChosen = 1.025;    // chosen by estimates alone, over the fastest; mean
+constexpr double kMostChosen = 1.022;    // chosen by estimates alone, over the fastest; mean
 constexpr double kMostMeasured = 1.003;  // the fastest trial over the fastest; mean
 constexpr double kMostOfOneCase = 1.10;  // the same of any case
 
 using recorded::Case;
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& all_cases() {
   static const std::vector<Case> all =
       recorded::cases(std::string(SPMMBENCH_SOURCE_DIR) + "/results/selection");
   return all;
+}
+// Those in which there was something to choose.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> some = [] {
+    std::vector<Case> found;
+    std::ranges::copy_if(all_cases(), std::back_inserter(found), &Case::has_choice);
+    return found;
+  }();
+  return some;
+}
+
+TEST(Selection, NearlyAllRecordedCasesHaveAChoice) {
+  EXPECT_GT(cases().size(), 0.98 * static_cast<double>(all_cases().size()));
 }
 
 double least_us(const Case& one) {
@@ -100,7 +116,8 @@ TEST(Selection, AlwaysTakingOneKernelIsBeyondTheLimit) {
 
 TEST(Selection, TakesWhatIsPreparedSoonerForFewCalls) {
   constexpr std::int64_t kFew = 10, kMany = 1'000'000'000;
-  std::vector<double> few, many;
+  constexpr double kLeastGain = 0.75;  // of what perfect choices would gain, both as logarithms
+  std::vector<double> few, many, perfect;
   for (const Case& one : cases()) {
     if (ranked(one).empty()) continue;
     const auto total = [&](std::int64_t calls) {
@@ -109,8 +126,13 @@ TEST(Selection, TakesWhatIsPreparedSoonerForFewCalls) {
     };
     few.push_back(total(kFew));
     many.push_back(total(kMany));
+    perfect.push_back(few.back());
+    for (const Candidate& candidate : ranked(one)) {
+      const recorded::Time& time = one.times.at(std::string(candidate.spec));
+      perfect.back() = std::min(perfect.back(), time.prepare_ms * 1e3 + kFew * time.us);
+    }
   }
-  EXPECT_LT(1.4 * mean(few), mean(many));
+  EXPECT_GT(std::log(mean(many) / mean(few)), kLeastGain * std::log(mean(many) / mean(perfect)));
 }
 
 MatrixFeatures sizes_of(const Case& one) {
@@ -188,7 +210,7 @@ TEST(Selection, WhatIsChosenBySizesHardlyTakesLongerWhereRowsDifferInLength) {
   for (const auto& estimator : estimators()) {
     if (estimator->any_rows_from > 0) {
       EXPECT_LT(most_beyond_sizes(*estimator), kMost) << estimator->spec;
-    } else if (estimator->spec == "cusparse_csr_alg3") {
+    } else if (estimator->spec == "cusparse_spmv_sell") {
       EXPECT_GT(most_beyond_sizes(*estimator), kOfOthers) << "so the limit means something";
     }
   }
@@ -204,13 +226,25 @@ TEST(Selection, HasAnEstimateForEveryNAndPrecisionAlsoOfTheProductToBeginWith) {
     }
 }
 
-TEST(Selection, EveryEstimatorHasFactorsForItsAmounts) {
+TEST(Selection, EveryFactorIsOfAnAmountThatACandidateOfItsTableNames) {
+  std::map<std::pair<std::string, std::string_view>, bool> is_named;
+  for (const auto& estimator : estimators()) {
+    EXPECT_FALSE(estimator->factors.empty()) << estimator->spec << ": run scripts/refit";
+    for (const Factors& row : estimator->factors)
+      for (const Factor& one : row.us)
+        is_named[{estimator->table, one.amount}] |= one.of != nullptr;
+    for (const Preparation& row : estimator->preparation)
+      for (const Factor& one : row.ms)
+        EXPECT_TRUE(one.of != nullptr) << estimator->spec << ' ' << one.amount;
+  }
+  for (const auto& [of, named] : is_named)
+    EXPECT_TRUE(named) << of.first << ' ' << of.second << ": run scripts/refit";
+}
+
+TEST(Selection, RowsOfATableAreInTheOrderOfTheirColumns) {
   for (const auto& estimator : estimators())
-    for (const Factors& row : estimator->factors) {
-      if (row.candidate != estimator->spec) continue;
-      EXPECT_EQ(row.us.size(), estimator->us.size()) << estimator->spec << ": run scripts/refit";
-      EXPECT_EQ(row.prepare_ms.size(), estimator->prepare_ms.size()) << estimator->spec;
-    }
+    EXPECT_TRUE(std::ranges::is_sorted(estimator->factors, {}, &Factors::most_n))
+        << estimator->spec;
 }
 
 // A sample need not contain the few rows that have nonzeros.
