@@ -45,7 +45,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cusparse_spmv_sell",  // which the host b
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = cusparse::factors(),
                               .preparation = cusparse::preparation(),
-                              .standing = standing_of_sell});
+                              .standing = standing_of_sell,
+                              .most_n = 1});
 
 }  // namespace
 }  // namespace spmmbench::cusparse

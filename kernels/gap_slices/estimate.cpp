@@ -29,7 +29,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gap_slices",
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = gap_slices::factors(),
                               .preparation = gap_slices::preparation(),
-                              .on_device = true});
+                              .on_device = true,
+                              .most_n = 1});
 
 }  // namespace
 }  // namespace spmmbench::gap_slices

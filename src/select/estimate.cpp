@@ -44,6 +44,7 @@ const Scale* scale_of(const Factors& row, Precision precision) {
 }  // namespace
 
 std::optional<Estimate> Estimator::estimate(const Product& product) const {
+  if (product.n > most_n) return std::nullopt;
   for (const Factors& row : factors) {
     if (product.n > row.most_n) continue;
     const Scale* scale = scale_of(row, product.precision);

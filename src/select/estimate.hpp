@@ -86,6 +86,8 @@ struct Estimator {
   // It is prepared from the CSR on the device where A lies there. Else the host copies A, or builds
   // a format, which may take far longer than estimated while others use the host.
   bool on_device = false;
+  // Columns of B that the kernel takes at most.
+  std::int64_t most_n = kAnyN;
   // Its time follows from the sizes alone, so that an estimate is hardly too short.
   bool by_sizes = false;
   // Columns of B from which its time hardly grows where rows differ in length, so that it may be
