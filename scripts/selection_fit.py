@@ -17,9 +17,13 @@ NEAR, FAR_WEIGHT = 2, 0.3
 # The factor of a penalty, without which few cases give one amount what several share (docs/decisions/selection-model.md).
 RIDGE = 0.005
 ROUNDS = 4  # of fitting the factors, then the precisions, then the factors
-# A number has to gain this share of the time. What trials lose counts so often, and what so few calls lose so often, where the kernel ran
-# that needs no preparation (docs/decisions/selection-model.md).
-PRICE, TRIALS_COUNT, FEW_CALLS, FEW_COUNT, PLAIN = 3e-5, 3, (3, 10, 30), 0.3, "csr_merge"
+# What the choice of amounts minimises, in logarithms of times over the least: the loss of the first choice, and these times what else
+# counts. All were chosen by held-out losses (docs/decisions/selection-model.md).
+PRICE = 3e-5  # of a number: it has to gain this share of the time
+TRIALS_COUNT = 3  # the loss of the fastest trial
+FEW_CALLS = 3, 10, 30
+FEW_COUNT = 0.3  # the loss of so few calls, where PLAIN ran
+PLAIN = "csr_merge"  # needs no preparation
 # A case in which the fastest trial loses more costs as much as this part of a loss of all cases.
 MOST_OF_ONE, COUNTS_AS = 1.1, 0.01
 # An amount of preparation has to gain this share of the error.
@@ -27,10 +31,14 @@ PREPARATION_PRICE = 0.01
 LEAST_MS = 0.01  # of preparation: shorter ones are fitted as if they took as long
 # Kernels of which the one that is prepared soonest prepares the copy of A alone.
 OF_CSR = ("csr_", "cusparse_csr_")
-# The trials of auto (src/select/tune.cpp): so many, each expected to pay within so many calls even if the kernel takes so many times less
-# than estimated, and none where none would pay if the best took so many times longer.
-MOST_TRIALS, SETTLED_CALLS = 8, 20000
-MAY_TAKE_LESS, WIDE_MAY_TAKE_LESS, WIDE_COLUMNS, MAY_TAKE_MORE = 1.4, 1.3, 64, 1.25
+# The trials of auto, as in src/select/tune.cpp.
+MOST_TRIALS = 8
+SETTLED_CALLS = 20000  # each trial is expected to pay within so many
+MAY_TAKE_LESS, WIDE_MAY_TAKE_LESS = 1.4, 1.3  # even if the kernel takes so many times less than estimated, the second from
+WIDE_COLUMNS = 64  # columns of B on
+MAY_TAKE_MORE = 1.25  # no trial, where none would pay if the best took so many times longer
+TRIAL_US, TRIAL_CALLS = 200, 6  # what a trial takes beside preparation: measure_ms
+UNMEASURED = 1e12  # us, added to what is only for trials: it ranks behind all others
 
 Table = collections.namedtuple("Table", "factors scales")  # amount -> factor, precision -> times
 
@@ -171,7 +179,7 @@ class Replay:
         self.may_take_less = np.where(columns < WIDE_COLUMNS, MAY_TAKE_LESS, WIDE_MAY_TAKE_LESS)
         self.may_take_more = np.array([1.0 if one.by_sizes else MAY_TAKE_MORE for one in estimators.values()])
         # Where all that ran is a vendor's, or beside it csr_merge alone, nothing was to be chosen.
-        vendors = ("cusparse", "cublas", "csr_merge")
+        vendors = ("cusparse", "cublas", PLAIN)
         self.counts = np.array([any(not kernel.startswith(vendors) for kernel in case.times) for case in self.cases])
 
     def place(self, group, estimated, where, estimates):
@@ -186,11 +194,11 @@ class Replay:
         known = np.isfinite(estimated) & np.isfinite(self.us)
         counted = np.flatnonzero(self.counts & (known & self.full).any(axis=1))
         us, ms, expected = self.us[counted], self.ms[counted], np.where(known, estimated, np.inf)[counted]
-        rank = expected + np.where(self.full[counted] | ~np.isfinite(expected), 0, 1e12)
+        rank = expected + np.where(self.full[counted] | ~np.isfinite(expected), 0, UNMEASURED)
         order, rows = np.argsort(rank, axis=1, kind="stable"), np.arange(len(counted))
         first, less = order[:, 0], self.may_take_less[counted]
         best = expected[rows, first]
-        spent = 1e3 * ms + 200 + 6 * expected  # measure_ms of src/select/tune.cpp
+        spent = 1e3 * ms + TRIAL_US + TRIAL_CALLS * expected
         total = expected / less[:, None] + spent / SETTLED_CALLS
         others = np.isfinite(expected)
         others[rows, first] = False
@@ -254,8 +262,8 @@ def worth_having(replay, groups):
                 continue
             without = estimated.copy()
             held_out(replay, group, fewer, without)
-            if (now := cost(replay, without, numbers - 1)) <= best:
-                names[key], estimated, numbers, best = fewer, without, numbers - 1, now
+            if (of_fewer := cost(replay, without, numbers - 1)) <= best:
+                names[key], estimated, numbers, best = fewer, without, numbers - 1, of_fewer
     return names, estimated
 
 

@@ -21,8 +21,8 @@ struct SizeSums {
 
 constexpr int kSizeThreads = 512, kSizesOfThread = 4, kSizesAtOnce = kSizeThreads * kSizesOfThread;
 
-// Each CTA sums its part, waits for the totals of those before it, which began earlier, and then
-// writes its sums.
+// Each CTA sums its part, waits for the totals of those of lower numbers, which the device starts
+// first, and then writes its sums.
 __global__ void __launch_bounds__(kSizeThreads) sum_sizes(const __grid_constant__ SizeSums all) {
   using Scan = cub::BlockScan<unsigned, kSizeThreads>;
   using Reduce = cub::BlockReduce<unsigned, kSizeThreads>;
