@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ptx/griddepcontrol.cuh"
+#include "reorder/first_columns.hpp"
 #include "reorder/match.hpp"
 #include "spmmbench/device_csr.hpp"
 
@@ -65,6 +66,16 @@ struct Most {
   std::int32_t list;     // of a column
 };
 
+// The key of each row, and its number.
+__global__ void __launch_bounds__(kThreads)
+    make_keys(DeviceCsr a, RowKeys keys, std::uint32_t* key_of, std::int32_t* rows) {
+  const std::int64_t row = thread_index();
+  if (row >= a.rows) return;
+  const std::int64_t begin = a.row_ptr[row];
+  key_of[row] = keys.of_row(a.col_idx + begin, a.row_ptr[row + 1] - begin);
+  rows[row] = static_cast<std::int32_t>(row);
+}
+
 // How many entries of its column come before each, in any order, and how many each column has,
 // which is 0 before.
 __global__ void count_columns(DeviceCsr a, std::int32_t* counts, std::int32_t* before) {
@@ -85,12 +96,20 @@ struct Size {
   }
 };
 
+// The place of each row among those that are sorted.
+__global__ void __launch_bounds__(kThreads)
+    invert_order(const std::int32_t* rows, std::int64_t count, std::int32_t* place) {
+  const std::int64_t i = thread_index();
+  if (i < count) place[rows[i]] = static_cast<std::int32_t>(i);
+}
+
 // The first level as it is made.
 struct FirstLevel {
   DeviceCsr a;
   const std::int32_t* counts;  // of columns
   const std::int32_t* before;  // see count_columns
   const unsigned* sums;        // of Size, before each
+  const std::int32_t* place;   // of each row where they are sorted, else null
   Span* columns_of;
   std::int32_t* rows;   // of each cluster
   std::int32_t* order;  // empty rows go to its end
@@ -100,8 +119,11 @@ struct FirstLevel {
   unsigned* arrivals;  // 0, before and after
   Most* told;          // for the host
 
-  __device__ std::int32_t cluster(std::int64_t row) const {
-    return static_cast<std::int32_t>(sums[row]);
+  // Of a row: its cluster, or its place behind all clusters where it is empty.
+  __device__ std::int32_t number(std::int64_t row, bool is_empty) const {
+    if (place != nullptr) return place[row];
+    const unsigned before = sums[row];
+    return static_cast<std::int32_t>(is_empty ? sums[a.rows] + (row - before) : before);
   }
   __device__ Span list(std::int64_t column) const {
     const std::int32_t length = counts[column];
@@ -116,10 +138,10 @@ inline __device__ void place_row(const FirstLevel& all, std::int64_t row) {
   const auto length = is_row ? static_cast<std::int32_t>(all.a.row_ptr[row + 1] - begin) : 0;
   raise(&all.most->columns, length);
   if (!is_row) return;
-  const std::int32_t own = all.cluster(row), filled = all.cluster(all.a.rows);
-  if (row == 0) all.most->filled = filled;
+  if (row == 0) all.most->filled = static_cast<std::int32_t>(all.sums[all.a.rows]);
+  const std::int32_t own = all.number(row, length == 0);
   if (length == 0) {
-    all.order[filled + (row - own)] = static_cast<std::int32_t>(row);
+    all.order[own] = static_cast<std::int32_t>(row);
     return;
   }
   all.columns_of[own] = {static_cast<std::int32_t>(begin), length};
@@ -162,7 +184,7 @@ inline __device__ void place_entries(const FirstLevel& all, std::int64_t begin) 
     const Span list = all.list(all.a.col_idx[entry]);
     if (list.length > 0)
       all.lists[list.begin + all.before[entry]] =
-          all.cluster(low + lower_bound(ends + low, count, entry + 1));
+          all.number(low + lower_bound(ends + low, count, entry + 1), false);
   }
 }
 

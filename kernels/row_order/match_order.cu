@@ -4,8 +4,8 @@
 // A level has clusters. The first, whose clusters are rows, has the columns of each, ascending, and
 // the rows of each column: the lists. Others have the columns of a cluster as a set of bits.
 //
-// 1. The lists: each entry goes to its column's list. Those that are not read to their end are
-//    sorted.
+// 1. The rows of large matrices are numbered by their first columns. Each entry goes to the list of
+//    its column. Lists that are not read to their end are sorted.
 // 2. Each row counts how many columns it shares with which others, in a table in shared memory, and
 //    ranks the most similar ones: a warp for most rows, CTAs for those that read many places of
 //    lists.
@@ -21,6 +21,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cub/device/device_radix_sort.cuh>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -28,6 +29,7 @@
 #include "common/dependent_launch.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/told_to_host.hpp"
+#include "reorder/first_columns.hpp"
 #include "reorder/match.hpp"
 #include "row_order/joining.cuh"
 #include "row_order/level.cuh"
@@ -96,6 +98,7 @@ class Matching {
         told_(device) {
     rows_ = a.rows;
     join_ctas_ = kJoinCtasPerSm * device.info().sm_count;
+    if (sorts_rows(rows_, a_.nnz)) sort_rows(nullptr, stream_);
     // Two passes: how much, then where.
     lay_out(nullptr);
     memory_ = device.allocate(bytes_);
@@ -162,6 +165,7 @@ class Matching {
     zero_bytes_ = bytes_;
     place(list_of_, a_.cols, memory);
     place(sums_, rows_ + 1 + a_.cols, memory);
+    place(sort_memory_, static_cast<std::int64_t>(sort_bytes_), memory);
     place(totals_, join_ctas_, memory);
     place(first_left_, join_ctas_, memory);
     for (std::int32_t** array : {&before_, &lists_}) place(*array, entries, memory);
@@ -220,10 +224,39 @@ class Matching {
     return match::grows_on(told.columns_of_low[0], told.columns_of_low[1]);
   }
 
+  // Of keys and rows; in natural order where keys are equal. Without memory, how much it takes.
+  void sort_rows(char* memory, cudaStream_t stream) {
+    cub::DoubleBuffer<std::uint32_t> keys(keys_of(mates_), keys_of(joined_));
+    cub::DoubleBuffer<std::int32_t> rows(cluster_rows_, new_rows_);
+    SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairs(
+        memory, sort_bytes_, keys, rows, static_cast<std::int32_t>(rows_), 0, kRowKeyBits, stream));
+    cluster_rows_ = rows.Current();
+    new_rows_ = rows.Alternate();
+  }
+  static std::uint32_t* keys_of(std::int32_t* array) {
+    return reinterpret_cast<std::uint32_t*>(array);
+  }
+  // Where each row is among those that are sorted by their first columns. They are sorted beside
+  // what the device does until `sorted_mark_`.
+  const std::int32_t* sort_rows_beside() {
+    const auto beside = static_cast<cudaStream_t>(stream_beside(device_).handle);
+    level_mark_.set(stream_);
+    SPMMBENCH_CUDA(cudaStreamWaitEvent(beside, level_mark_.event()));
+    make_keys<<<ctas_for(rows_), kThreads, 0, beside>>>(a_, RowKeys(a_.cols), keys_of(mates_),
+                                                        cluster_rows_);
+    SPMMBENCH_CUDA_LAUNCHED();
+    sort_rows(sort_memory_, beside);
+    invert_order<<<ctas_for(rows_), kThreads, 0, beside>>>(cluster_rows_, rows_, number_);
+    SPMMBENCH_CUDA_LAUNCHED();
+    sorted_mark_.set(beside);
+    return number_;
+  }
+
   // Rows that are not empty are the clusters of the first level. Returns how many.
   std::int32_t begin(std::int32_t* order) {
     auto* const told = told_.as<Told>();
     columns_of_low_ = partners_.count + kCounters;
+    const std::int32_t* const place = sorts_rows(rows_, a_.nnz) ? sort_rows_beside() : nullptr;
     SPMMBENCH_CUDA(cudaMemsetAsync(partners_.count, 0, zero_bytes_, stream_));
     launch_after(count_columns, a_.nnz, a_, counts_, before_);
     const std::int64_t sizes = rows_ + 1 + a_.cols;
@@ -233,9 +266,16 @@ class Matching {
                      SizeSums{Size{a_.row_ptr, rows_, counts_}, sizes, sums_, size_totals_});
     constexpr std::int64_t kThreadsOfEntries = 32;
     const std::int64_t of_entries = (a_.nnz + kEntries - 1) / kEntries * kThreadsOfEntries;
-    launch(place_level, std::max({rows_, a_.cols, of_entries}),
-           FirstLevel{a_, counts_, before_, sums_, columns_of_, cluster_rows_, order, list_of_,
-                      lists_, most_, told_.arrivals(), &told->most});
+    const FirstLevel first{a_,          counts_,          before_,    sums_,    place,
+                           columns_of_, cluster_rows_,    order,      list_of_, lists_,
+                           most_,       told_.arrivals(), &told->most};
+    const std::int64_t threads = std::max({rows_, a_.cols, of_entries});
+    if (place != nullptr) {
+      SPMMBENCH_CUDA(cudaStreamWaitEvent(stream_, sorted_mark_.event()));
+      launch_after(place_level, threads, first);
+    } else {
+      launch(place_level, threads, first);
+    }
     told_mark_.set(stream_);
     launch(sort_lists, (a_.cols + kListsOfCta - 1) / kListsOfCta * kThreads,
            Lists{list_of_, lists_, a_.cols, static_cast<std::int32_t>(rows_)});
@@ -285,6 +325,7 @@ class Matching {
     find_rows(sampled, sample_, stream, [] {});
     launch_dependent(gather_samples, dim3(static_cast<unsigned>(sampled)), dim3(kThreads), 0,
                      stream, overlap_, level_, sample_,
+                     NaturalRows{a_.row_ptr, rows_, cluster_rows_},
                      SampleVerdict{told_.arrivals(), stops_, &told_.as<Told>()->stops});
     told_mark_.set(beside);
   }
@@ -340,10 +381,11 @@ class Matching {
   cudaStream_t stream_;
   bool overlap_;
   ToldToHost told_;
-  Mark told_mark_, level_mark_;
+  Mark told_mark_, level_mark_, sorted_mark_;
   std::int64_t rows_ = 0;
   Buffer memory_;
-  std::size_t bytes_ = 0, zero_bytes_ = 0;
+  std::size_t bytes_ = 0, zero_bytes_ = 0, sort_bytes_ = 0;
+  char* sort_memory_ = nullptr;
   static constexpr std::int64_t kJoinCtasPerSm = 2;  // no more than fit: they wait for each other
   std::int64_t join_ctas_ = 0;
   std::uint64_t* totals_ = nullptr;

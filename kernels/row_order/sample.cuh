@@ -18,10 +18,33 @@ struct SampleVerdict {
   std::int32_t* told;   // the same, for the host
 };
 
-// A CTA for every step-th row, whose partners are known; half of it for each of two windows: the
-// rows that follow one another, and the row with its best partners. The last one judges.
+// Rows in natural order.
+struct NaturalRows {
+  const std::int64_t* row_ptr;
+  std::int64_t count;
+  const std::int32_t* of_cluster;
+
+  // By a warp: those of the window of a cluster, one for each of the first lanes.
+  __device__ Span window_row(std::int32_t cluster) const {
+    static_assert(kWindowReach == 32, "a lane for each row");
+    const int lane = threadIdx.x % 32;
+    const std::int64_t row = first_of_window(of_cluster[cluster]) + lane;
+    const std::int64_t begin = row < count ? row_ptr[row] : 0;
+    const auto length = row < count ? static_cast<std::int32_t>(row_ptr[row + 1] - begin) : 0;
+    const unsigned filled = __ballot_sync(kWarp, length > 0);
+    const bool is_row = lane < min(kWindowRows, __popc(filled));
+    const int source = is_row ? static_cast<int>(__fns(filled, 0, lane + 1)) : 0;
+    const Span span{__shfl_sync(kWarp, static_cast<std::int32_t>(begin), source),
+                    __shfl_sync(kWarp, length, source)};
+    return is_row ? span : Span{0, 0};
+  }
+};
+
+// A CTA for every step-th row, whose partners are known; half of it for each of two windows: that
+// of the natural order, and the row with its best partners. The last one judges.
 __global__ void __launch_bounds__(kThreads)
     gather_samples(const __grid_constant__ Level rows, const __grid_constant__ Partners of_rows,
+                   const __grid_constant__ NaturalRows natural,
                    const __grid_constant__ SampleVerdict verdict) {
   static_assert(kWindowRows <= kNear + 1);
   ptx::griddepcontrol_wait();
@@ -35,17 +58,15 @@ __global__ void __launch_bounds__(kThreads)
   const int window = threadIdx.x / kOfWindow;
   const bool is_natural = window == 0;
   // The lane's row, and the entries up to its end.
-  std::int32_t row = kNone;
-  if (lane < kWindowRows) {
-    const std::int32_t next = own / kWindowRows * kWindowRows + lane;
-    if (is_natural) row = next < rows.clusters ? next : kNone;
-    else if (lane == 0) row = own;
-    else if (const std::uint64_t rank =
-                 of_rows.suits.ranks[std::int64_t{blockIdx.x} * kNear + lane - 1];
-             rank != 0)
-      row = ranked_partner(own, rank);
+  Span span{0, 0};
+  if (is_natural) {
+    span = natural.window_row(own);
+  } else if (lane == 0) {
+    span = rows.columns_of[own];
+  } else if (lane < kWindowRows) {
+    const std::uint64_t rank = of_rows.suits.ranks[std::int64_t{blockIdx.x} * kNear + lane - 1];
+    if (rank != 0) span = rows.columns_of[ranked_partner(own, rank)];
   }
-  const Span span = row == kNone ? Span{0, 0} : rows.columns_of[row];
   std::int64_t end = span.length;
 #pragma unroll
   for (int distance = 1; distance < kWindowRows; distance *= 2) {

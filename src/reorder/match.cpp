@@ -15,12 +15,12 @@
 #include <iterator>
 #include <numeric>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
 #include "reorder/compact.hpp"
+#include "reorder/first_columns.hpp"
 #include "reorder/threads.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -34,13 +34,24 @@ Height height_of(const Options& options) {
   return kRows(options) == "auto" ? Height::by_need : Height::all;
 }
 
+using Columns = std::span<const std::int32_t>;  // ascending
+
+Columns columns_of_row(const CsrMatrix& matrix, std::int32_t row) {
+  return Columns(matrix.col_idx).subspan(matrix.row_ptr[row], matrix.row_length(row));
+}
+
 // Rows that are not empty.
 struct Rows {
-  std::vector<std::int32_t> ptr = {0};    // into columns
-  std::span<const std::int32_t> columns;  // of each row, ascending
+  const CsrMatrix& matrix;
+  std::vector<std::int32_t> numbers = sorts_rows(matrix.rows, matrix.nnz())
+                                          ? rows_by_first_columns(matrix)
+                                          : rows_with_columns(matrix);
 
-  std::int32_t count() const { return static_cast<std::int32_t>(ptr.size()) - 1; }
-  std::int32_t length(std::int32_t i) const { return ptr[i + 1] - ptr[i]; }
+  std::int32_t count() const { return static_cast<std::int32_t>(numbers.size()); }
+  Columns operator[](std::int32_t i) const { return columns_of_row(matrix, numbers[i]); }
+  std::int32_t length(std::int32_t i) const {
+    return static_cast<std::int32_t>(matrix.row_length(numbers[i]));
+  }
 };
 
 using Sketch = std::array<std::uint32_t, match::kSketchWords>;
@@ -85,14 +96,13 @@ struct Lists {
   std::vector<std::int32_t> clusters;
 
   Lists(const Rows& all, const std::vector<char>& is_hub) : ptr(is_hub.size() + 1) {
-    for (const std::int32_t column : all.columns) ptr[column + 1] += is_hub[column] ? 0 : 1;
+    for (const std::int32_t column : all.matrix.col_idx) ptr[column + 1] += is_hub[column] ? 0 : 1;
     std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
     clusters.resize(ptr.back());
     std::vector<std::int32_t> next(ptr.begin(), ptr.end() - 1);
     for (std::int32_t i = 0; i < all.count(); ++i)
-      for (std::int32_t at = all.ptr[i]; at < all.ptr[i + 1]; ++at)
-        if (const std::int32_t column = all.columns[at]; !is_hub[column])
-          clusters[next[column]++] = i;
+      for (const std::int32_t column : all[i])
+        if (!is_hub[column]) clusters[next[column]++] = i;
   }
 };
 
@@ -108,9 +118,10 @@ std::vector<std::uint64_t> near_row(std::int32_t own, const Rows& all, const Lis
                                     std::vector<std::int32_t>& weight) {
   const std::int32_t columns = all.length(own), places = match::places_for(columns);
   const std::int32_t used = match::used_columns(columns, places);
+  const Columns columns_of_own = all[own];
   std::vector<std::int32_t> met;
   for (std::int32_t i = 0; i < used; ++i) {
-    const std::int32_t column = all.columns[all.ptr[own] + match::used_column(i, columns, used)];
+    const std::int32_t column = columns_of_own[match::used_column(i, columns, used)];
     const auto begin = lists.clusters.begin() + lists.ptr[column];
     const auto end = lists.clusters.begin() + lists.ptr[column + 1];
     const auto length = static_cast<std::int32_t>(end - begin);
@@ -247,21 +258,17 @@ Ranks rank_clusters(const CsrMatrix& matrix, const Clusters& all, const Joined& 
 }
 
 // What a window of these rows gathers, as a sampled row of so many columns adds it to Sample.
-std::uint64_t gathered_by_window(const Rows& all, std::span<const std::int32_t> rows,
-                                 std::int32_t columns) {
+std::uint64_t gathered_by_window(std::span<const Columns> rows, std::int32_t columns) {
   std::int64_t entries = 0;
-  for (const std::int32_t row : rows) entries += all.length(row);
-  const auto columns_of = [&](std::int32_t row) {
-    return all.columns.subspan(all.ptr[row], all.length(row));
-  };
+  for (const Columns row : rows) entries += std::ssize(row);
   std::int32_t firsts = 0;
   for (std::int32_t i = 0; i < match::tested_of(entries); ++i) {
     std::int64_t at = match::tested_entry(i, entries);
     std::size_t place = 0;
-    for (; at >= all.length(rows[place]); ++place) at -= all.length(rows[place]);
-    const std::int32_t column = columns_of(rows[place])[at];
-    firsts += std::ranges::none_of(rows.first(place), [&](std::int32_t before) {
-      return std::ranges::binary_search(columns_of(before), column);
+    for (; at >= std::ssize(rows[place]); ++place) at -= std::ssize(rows[place]);
+    const std::int32_t column = rows[place][at];
+    firsts += std::ranges::none_of(rows.first(place), [&](Columns before) {
+      return std::ranges::binary_search(before, column);
     });
   }
   return match::gathered_by(firsts, entries, columns);
@@ -274,17 +281,19 @@ bool gains(const Rows& rows, const Lists& lists) {
   for (std::int32_t row = 0; row < rows.count(); row += match::sample_step(rows.count())) {
     const std::vector<std::uint64_t> ranks = near_row(row, rows, lists, weight);
     const std::int32_t columns = rows.length(row);
-    std::vector<std::int32_t> natural, matched = {row};
-    for (std::int32_t i = row / match::kWindowRows * match::kWindowRows;
-         i < rows.count() && std::ssize(natural) < match::kWindowRows; ++i)
-      natural.push_back(i);
+    std::vector<Columns> natural, matched = {rows[row]};
+    const std::int64_t first = match::first_of_window(rows.numbers[row]);
+    const std::int64_t end = std::min(first + match::kWindowReach, rows.matrix.rows);
+    for (std::int64_t i = first; i < end && std::ssize(natural) < match::kWindowRows; ++i)
+      if (const auto own = static_cast<std::int32_t>(i); rows.matrix.row_length(own) > 0)
+        natural.push_back(columns_of_row(rows.matrix, own));
     for (const std::uint64_t rank : ranks)
       if (std::ssize(matched) < match::kWindowRows)
-        matched.push_back(match::ranked_partner(row, rank));
+        matched.push_back(rows[match::ranked_partner(row, rank)]);
     sample.shared += match::shared_with(ranks.empty() ? 0 : ranks.front(), columns);
     sample.columns += columns;
-    sample.natural += gathered_by_window(rows, natural, columns);
-    sample.matched += gathered_by_window(rows, matched, columns);
+    sample.natural += gathered_by_window(natural, columns);
+    sample.matched += gathered_by_window(matched, columns);
   }
   return sample.gains(rows.count());
 }
@@ -402,28 +411,20 @@ Permutation natural_order(std::int64_t rows) {
   return order;
 }
 
-// The rows of a matrix, with its columns, as clusters.
-std::pair<Rows, Clusters> rows_of(const CsrMatrix& matrix) {
-  Rows rows;
-  Clusters clusters;
-  rows.columns = matrix.col_idx;
-  for (std::int32_t row = 0; row < matrix.rows; ++row) {
-    if (matrix.row_length(row) == 0) continue;
-    clusters.rows.push_back(row);
-    clusters.lengths.push_back(static_cast<std::int32_t>(matrix.row_length(row)));
-    rows.ptr.push_back(static_cast<std::int32_t>(matrix.row_ptr[row + 1]));
-  }
-  return {std::move(rows), std::move(clusters)};
+Clusters clusters_of(const Rows& rows) {
+  Clusters out{rows.numbers, {}};
+  out.lengths.reserve(rows.count());
+  for (std::int32_t i = 0; i < rows.count(); ++i) out.lengths.push_back(rows.length(i));
+  return out;
 }
 
 // How rows rank each other; nothing where no order of them can gain.
-std::optional<Ranks> rank_if_gains(const CsrMatrix& matrix, const Rows& rows, Height height) {
-  const Lists lists(rows, find_hubs(matrix));
-  const bool asks =
-      height == Height::by_need && asks_sample(rows.count(), std::ssize(rows.columns));
+std::optional<Ranks> rank_if_gains(const Rows& rows, Height height) {
+  const Lists lists(rows, find_hubs(rows.matrix));
+  const bool asks = height == Height::by_need && asks_sample(rows.count(), rows.matrix.nnz());
   if (asks && !gains(rows, lists)) return std::nullopt;
   const auto table_bytes = static_cast<std::int64_t>(rows.count() * sizeof(std::int32_t));
-  return rank_rows(rows, lists, threads_for_tables(matrix, table_bytes));
+  return rank_rows(rows, lists, threads_for_tables(rows.matrix, table_bytes));
 }
 
 Permutation match_rows(const CsrMatrix& matrix, Height height) {
@@ -431,10 +432,10 @@ Permutation match_rows(const CsrMatrix& matrix, Height height) {
   std::optional<Ranks> ranks;
   Clusters clusters;
   {
-    Rows rows;
-    std::tie(rows, clusters) = rows_of(matrix);
-    ranks = rank_if_gains(matrix, rows, height);
+    const Rows rows{matrix};
+    ranks = rank_if_gains(rows, height);
     if (!ranks) return natural_order(matrix.rows);
+    clusters = clusters_of(rows);
   }
   std::vector<std::vector<std::int32_t>> left;  // smaller clusters, ascending in size
   std::int64_t columns_of_pairs = 0, columns_of_fours = 0;

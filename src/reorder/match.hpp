@@ -62,6 +62,20 @@ struct Sample {
 };
 // Rows of a window, and so many of its nonzeros are looked up in the rows before their own.
 constexpr int kWindowRows = 8, kTested = 128;
+// The natural window of a row: the first of these rows that are not empty.
+constexpr int kWindowReach = 32;
+SPMMBENCH_HOST_DEVICE constexpr std::int64_t first_of_window(std::int32_t row) {
+  return row / kWindowRows * kWindowRows;
+}
+
+// The rows of large matrices are numbered by their first columns (first_columns.hpp): those without
+// a partner are then joined with similar ones, and long lists are read where their rows are
+// similar. The sort takes 40 to 70 us, too much for the order of a smaller matrix
+// (docs/decisions/row-orders.md).
+constexpr std::int64_t kSortedEntries = 1 << 20;
+constexpr bool sorts_rows(std::int64_t rows, std::int64_t entries) {
+  return rows >= kAskedRows || entries >= kSortedEntries;
+}
 
 // The most similar clusters that one ranks, and hands on to the next level. One of few columns
 // ranks fewer, so that what is known of all needs little memory beside the matrix.

@@ -18,6 +18,7 @@ except ImportError:
 sys.path.insert(0, str(SOURCE / "scripts"))
 import unseen_first  # noqa: E402
 import unseen_second  # noqa: E402
+import unseen_third  # noqa: E402
 
 
 class UnseenMatricesTest(CliCase):
@@ -40,6 +41,17 @@ class UnseenMatricesTest(CliCase):
         self.assertEqual(len(names), 30)
         self.assertEqual(categories.shape, (50_000, sum(unseen_second.FIELDS)))
         self.assertEqual(set(np.diff(categories.indptr)), {len(unseen_second.FIELDS)})
+
+    def test_and_those_of_the_third_set(self):
+        small = [name for name in unseen_third.FAMILIES if not name.startswith("large")]
+        self.assertEqual(len(unseen_third.FAMILIES), 41)
+        third = {name: sp.csr_matrix(a) for name, a in itertools.islice(unseen_third.matrices(), len(small))}
+        self.assertEqual(set(third), set(small))
+        longest = {name: int(np.diff(a.indptr).max()) for name, a in third.items()}
+        self.assertGreater(longest["heavy-row"], 0.29 * third["heavy-row"].nnz)
+        self.assertEqual((longest["sierpinski"], third["sierpinski"].nnz), (2**12, 3**12))
+        self.assertEqual((third["heisenberg-18"] != third["heisenberg-18"].T).nnz, 0)
+        self.assertEqual((sp.tril(third["upper-factor"], -1)).nnz, 0)
 
     def test_bad_arguments_end_with_one(self):
         script = SOURCE / "scripts" / "unseen_matrices.py"

@@ -123,6 +123,28 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostForColumnsThatAreNotLookedAt) {
   expect_same_order(matrix, device);
 }
 
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForRowsThatAreAlikeFarApart) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr std::int64_t kKinds = 500;
+  for (const std::int64_t length : {1, 3}) {
+    const auto first = [](std::int64_t row) { return row % kKinds; };
+    CsrMatrix m{150'000, kKinds + 2, {0}, {}, {}};
+    ASSERT_TRUE(match::sorts_rows(m.rows, 0));
+    for (std::int64_t row = 0; row < m.rows; ++row) {
+      for (std::int64_t i = 0; i < length && row % 7 != 0; ++i)
+        m.col_idx.push_back(static_cast<std::int32_t>(first(row) + i));
+      m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+    }
+    m.values.assign(m.col_idx.size(), 1.0F);
+    expect_same_order(m, device);
+    const Permutation order = device_order(m, "match", device);
+    int changes = 0;
+    for (std::int64_t i = 1; i < m.rows && m.row_length(order[i]) > 0; ++i)
+      changes += first(order[i]) != first(order[i - 1]) ? 1 : 0;
+    EXPECT_LT(changes, 2 * kKinds) << "alike rows follow one another";
+  }
+}
+
 TEST(MatchOnDevice, LeavesTheNaturalOrderWhereManyRowsShareAlmostNothing) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   const CsrMatrix apart = make(
