@@ -217,10 +217,11 @@ def main(argv):
     args = parse_arguments(argv)
     rows = split_rows([recorded(path) if path.endswith(".csv") else load_document(path) for path in args.results])
     print("\n".join([*table(rows), *weak(rows)]))
-    if args.paper and "link_gb_per_s" not in rows[0]["split"]:
+    links = [row["split"]["link_gb_per_s"] for row in rows if row["split"].get("link_gb_per_s") is not None]
+    if args.paper and not links:
         raise InputError("--paper: expected documents, whose rows have the rate of the link")
     if args.paper:
-        link = max(row["split"]["link_gb_per_s"] for row in rows)
+        link = max(links)
         print("\n".join(["", *on_paper(*args.paper, args.share, link, args.network)]))
     if args.figure:
         require("matplotlib")

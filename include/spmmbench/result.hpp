@@ -53,9 +53,10 @@ struct SplitProduct {
   int gpus = 1;
   std::string way;            // of gathering B: none, all_gather, needed_rows, peer or pulled
   double received_share = 0;  // of the rows of B that others have, those that a GPU receives
-  double sent_bytes = 0, received_bytes = 0;      // in a product
-  double link_gb_per_s = 0, link_latency_us = 0;  // of that way, measured at the start
-  double transfer_us = 0, product_us = 0;         // alone; together they are the row's hot time
+  double sent_bytes = 0, received_bytes = 0;  // in a product
+  // Of that way, measured at the start; empty where nothing is sent.
+  std::optional<double> link_gb_per_s, link_latency_us;
+  double transfer_us = 0, product_us = 0;  // alone; together they are the row's hot time
   std::optional<double> one_gpu_us;  // the same product on one GPU; empty where it does not fit
   std::optional<double> one_gpu_of_bound;  // the share that it reaches of its own memory bound
   double pays_from_us = 0;               // what one_gpu_us must be at the least, by the link alone

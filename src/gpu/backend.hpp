@@ -26,6 +26,8 @@ CudaProbe probe_cuda();
 int current_cuda_device();  // of the calling thread; 0 without a GPU
 
 std::unique_ptr<Device> open_cuda_device(int index);  // throws DeviceError
+// Frees all that this process has on the GPU, of which it has no Device.
+void end_cuda_context(int index) noexcept;
 
 // `left`: how much memory the host has left. The device allocates no more than that.
 using HostMemory = std::size_t();

@@ -473,6 +473,11 @@ int current_cuda_device() {
   return index;
 }
 
+void end_cuda_context(int index) noexcept {
+  SPMMBENCH_CUDA_NOEXCEPT(cudaSetDevice(index));
+  SPMMBENCH_CUDA_NOEXCEPT(cudaDeviceReset());
+}
+
 std::unique_ptr<Device> open_cuda_device(int index) {
   return open_cuda_device(index, [] { return false; });
 }

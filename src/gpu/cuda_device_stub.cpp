@@ -16,6 +16,8 @@ CudaProbe probe_cuda() { return {{}, "built without CUDA"}; }
 
 int current_cuda_device() { return 0; }
 
+void end_cuda_context(int) noexcept {}
+
 std::unique_ptr<Device> open_cuda_device(int) { throw DeviceError("built without CUDA", false); }
 
 std::unique_ptr<Device> open_cuda_device(int, const std::function<bool()>&) {

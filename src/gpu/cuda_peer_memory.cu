@@ -124,7 +124,9 @@ class CudaPeerMemory final : public PeerMemory {
   std::vector<Mapped> mapped_;
 };
 
-// How often rank r has come here stands at place r of the memory of every rank.
+// How often rank r has come here stands at place r of the memory of every rank. What kernels wrote
+// before lies in memory when cudaGridDependencySynchronize returns, so the store is no release: its
+// fence for the whole system takes 0.6 us.
 __global__ void meet_kernel(char* base, std::size_t stride, int rank) {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();  // the next kernel may begin to wait for this one
@@ -137,7 +139,7 @@ __global__ void meet_kernel(char* base, std::size_t stride, int rank) {
   const int other = static_cast<int>(threadIdx.x);
   const unsigned times = place(rank, rank).load(cuda::memory_order_relaxed) + 1;
   __syncthreads();
-  place(rank, other).store(times, cuda::memory_order_release);
+  place(rank, other).store(times, cuda::memory_order_relaxed);
   while (place(other, rank).load(cuda::memory_order_acquire) < times) {
   }
 }

@@ -19,6 +19,8 @@ inline constexpr const char* kSplitNames =
     "columns, rows, rows_all, rows_needed, peer, peer_in_place, peer_pulled or grid";
 std::string_view to_string(Split split);
 Split parse_split(std::string_view text);  // throws Error
+// Whether a product needs rows of B that another GPU has.
+inline bool gathers_rows(Split split) { return split != Split::columns; }
 
 // So many parts by rows, each in so many by columns. Part (i, j) has rank i * columns + j.
 struct Grid {

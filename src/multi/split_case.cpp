@@ -246,8 +246,10 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
   split.product_us = team_.most(hot_us);
   split.sent_bytes = team_.most(exchange->bytes_sent());
   split.received_bytes = team_.most(exchange->bytes_received());
-  split.link_gb_per_s = link.bytes_per_us() / 1e3;
-  split.link_latency_us = link.latency_us();
+  if (gather_.way != Way::none) {
+    split.link_gb_per_s = link.bytes_per_us() / 1e3;
+    split.link_latency_us = link.latency_us();
+  }
   split.received_share = received_share();
   const auto time_of = [&](const std::function<void()>& launch) {
     return team_.time_hot(launch, request.limits).median_us;

@@ -51,19 +51,19 @@ Failure failure_of(const std::function<void()>& work) {
 
 }  // namespace
 
-Team::Team(Group& group, Device& device) : group_(group), device_(device) {
-  const bool on_gpu = device.info().kind == DeviceKind::cuda;
+Team::Team(Group& group, Device& device, Split split) : group_(group), device_(device) {
+  const bool by_nccl = gathers_rows(split) && device.info().kind == DeviceKind::cuda;
   std::string id;
   alone([&] {
-    if (!on_gpu) return;
+    if (!by_nccl) return;
     if (const std::string why = why_no_nccl(); !why.empty()) throw Unsupported(why);
     if (group_.rank() == 0) id = new_nccl_id();
   });
   id = group_.exchange(id).front();
   at_once([&] {
-    transport_ = on_gpu ? open_nccl(id, group_.rank(), group_.ranks(), device_)
-                        : open_host_transport(group_);
-    measure_links();
+    transport_ = by_nccl ? open_nccl(id, group_.rank(), group_.ranks(), device_)
+                         : open_host_transport(group_);
+    if (gathers_rows(split)) measure_links();
   });
 }
 

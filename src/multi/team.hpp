@@ -9,6 +9,7 @@
 
 #include "gpu/transport.hpp"
 #include "multi/forecast.hpp"
+#include "multi/partition.hpp"
 #include "process/group.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/measurement.hpp"
@@ -31,8 +32,9 @@ class CaseEnded : public std::runtime_error {
 class Team {
  public:
   // Opens NCCL, or on the host its stub, and measures the links. Throws CaseEnded where there is no
-  // NCCL. `group` and `device` outlive the team.
-  Team(Group& group, Device& device);
+  // NCCL. Where the split gathers no rows, nothing of that is needed, and NCCL would take memory of
+  // the GPU. `group` and `device` outlive the team.
+  Team(Group& group, Device& device, Split split);
 
   Group& group() { return group_; }
   Device& device() { return device_; }

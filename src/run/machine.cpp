@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gpu/backend.hpp"
+#include "gpu/nvml.hpp"
 #include "io/output.hpp"
 #include "select/device_rates.hpp"
 #include "spmmbench/error.hpp"
@@ -46,6 +47,18 @@ Machine open_machine(const RunOptions& options) {
     say("spmmbench: {}: running the CPU kernels\n",
         wanted[0] < 0 ? "no GPU asked for" : cuda.reason);
   return machine;
+}
+
+void Machine::give_back_gpu() {
+  if (!gpu) return;
+  const DeviceInfo info = gpu->info();
+  gpu.reset();
+  end_cuda_context(info.index);
+  given_back = info.uuid;
+}
+
+ClockState Machine::clocks() const {
+  return given_back.empty() ? main().clocks() : nvml_clock_state(given_back);
 }
 
 DeviceRates rates_for(const DeviceRates& known, const std::vector<PrecisionGroup>& groups,

@@ -91,16 +91,17 @@ class Run {
   ExitCode execute() {
     bool interrupted = false;
     try {
-      if (options_.cases.gpus > 1 && !group_) run_ranks(options_, ledger_);
-      else if (!options_.machines.devices.empty()) run_on_devices(options_, groups_, ledger_);
+      if (options_.cases.gpus > 1 && !group_) {
+        machine_.give_back_gpu();
+        run_ranks(options_, ledger_);
+      } else if (!options_.machines.devices.empty()) run_on_devices(options_, groups_, ledger_);
       else
         for (const std::string& input : options_.cases.inputs) measure_input(input);
     } catch (const Interrupted&) {
       interrupted = true;
     }
     ledger_.print_matrix(rows_);
-    return ledger_.finish(machine_.lost_in.empty() ? machine_.main().clocks() : ClockState{},
-                          interrupted);
+    return ledger_.finish(machine_.lost_in.empty() ? machine_.clocks() : ClockState{}, interrupted);
   }
 
  private:

@@ -13,7 +13,7 @@ namespace spmmbench {
 SplitRun::SplitRun(const Cases& cases, const Protocol& protocol, Group& group, Machine& machine)
     : cases_(cases), protocol_(protocol), group_(group), machine_(machine) {
   try {
-    team_ = std::make_unique<Team>(group, machine.main());
+    team_ = std::make_unique<Team>(group, machine.main(), parse_split(cases.split));
   } catch (const CaseEnded& ended) {
     no_team_ = ended.what();
   }

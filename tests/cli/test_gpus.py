@@ -39,6 +39,7 @@ class GpusTest(CliCase):
                 part = row["split"]
                 self.assertEqual((part["name"], part["gpus"], part["way"]), (split, gpus, way))
                 self.assertEqual(part["received_bytes"] > 0, way != "none")
+                self.assertEqual(part["link_gb_per_s"] is None, way == "none")
                 self.assertGreater(part["one_gpu_us"], 0)
                 self.assertGreater(part["one_gpu_of_bound"], 0)
                 self.assertEqual(part["pays"], row["hot"]["median_us"] < part["one_gpu_us"])
@@ -161,9 +162,9 @@ class TwoGpusTest(CliCase):
         if len(json.loads(self.spmmbench("list", "devices", "--json").stdout)["devices"]) < 2:
             self.skipTest("fewer than two GPUs")
 
-    def rows(self, *args, environment=ENVIRONMENT):
+    def rows(self, *args, split="rows", environment=ENVIRONMENT):
         out = self.folder / "out.json"
-        self.spmmbench("run", *args, "-k", "csr_row_split", *QUICK[2:], "--gpus", 2, "--split", "rows", "--json", out,
+        self.spmmbench("run", *args, "-k", "csr_row_split", *QUICK[2:], "--gpus", 2, "--split", split, "--json", out,
                        "--overwrite", env=environment)
         return read(out)["rows"]
 
@@ -179,11 +180,25 @@ class TwoGpusTest(CliCase):
         shutil.copy(old, self.folder / "libnccl.so.2")
         self.assert_skipped(self.folder, r"^rank 0 on \S+: needs NCCL 2\.7, found 2604$")
 
+    def test_columns_need_no_nccl(self):
+        (self.folder / "libnccl.so.2").write_text("no library")
+        environment = {**ENVIRONMENT, "LD_LIBRARY_PATH": str(self.folder)}
+        row, = self.rows(SQUARE, "-n", 8, split="columns", environment=environment)
+        self.assertEqual((row["status"], row["reason"]), ("ok", ""))
+
     def test_an_nccl_that_is_missing_is_a_skip(self):
         with contextlib.suppress(OSError):
             ctypes.CDLL("libnccl.so.2")
             self.skipTest("the loader finds an NCCL")
         self.assert_skipped(self.folder, r"^rank 0 on \S+: NCCL: libnccl\.so\.2: cannot open shared object file")
+
+    def test_a_gpu_that_has_no_memory_for_nccl_says_so(self):
+        with filled(1, 900 << 20):  # of which a context takes 500
+            result = self.spmmbench("run", SQUARE, "-q", "-n", 8, "-k", "csr_row_split", *QUICK[2:], "--gpus", 2, "--split", "rows")
+        if "needs NCCL" in result.stderr or "libnccl" in result.stderr + result.stdout:
+            self.skipTest("no NCCL")
+        self.assertRegex(result.stderr, r"rank 1 on \S+: NCCL: nccl\w+: unhandled cuda error.*; NCCL takes up to 2 GiB of a GPU, "
+                                        r"of which 0\.[0-9]{2} GiB are free")
 
     def test_a_gpu_that_runs_out_of_memory_ends_its_case_and_no_other(self):
         rows_of_a, bytes_of_a_column = 400_000, 2 + 4  # of B in fp16 and C in fp32

@@ -45,8 +45,10 @@ class ScalingTest(ReportCase):
         self.assertNotIn("weak", "".join(self.lines(rows)))
 
     def test_on_paper_columns_are_not_more_than_n_and_what_no_gpu_can_hold_has_no_time(self):
-        lines = self.lines([split_row("a", "rows", 2, 100, 200)], "--paper", "111e6,1.6e9,128")
-        cells = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]] for line in lines[6:]}
+        columns = split_row("a", "columns", 2, 100, 200)  # which send nothing
+        columns["split"].update(way="none", link_gb_per_s=None, link_latency_us=None)
+        lines = self.lines([split_row("a", "rows", 2, 100, 200), columns], "--paper", "111e6,1.6e9,128")
+        cells = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]] for line in lines[7:]}
         self.assertEqual(cells["1024"][0], "-")
         self.assertLess(float(cells["64"][0]), float(cells["64"][1]))
         self.assertLess(float(cells["8"][2]), float(cells["8"][1]))

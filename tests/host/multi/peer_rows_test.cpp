@@ -26,7 +26,7 @@ float value_at(std::int64_t row, std::int64_t column, int round) {
 std::string read_on(int rank, const std::vector<Range>& ranges, const std::string& meeting) {
   Group group({rank, static_cast<int>(ranges.size()), rank, meeting}, 60);
   const auto device = open_host_device();
-  Team team(group, *device);
+  Team team(group, *device, Split::peer);
   const DenseView like = make_b_view(kPeerRows, kPeerColumns, Layout::row_major, ElementType::f32);
   PeerRows rows(team, ranges, like);
   auto* const b = static_cast<float*>(rows.b().data);
@@ -58,7 +58,7 @@ TEST(PeerRows, EveryRankReadsTheRowsOfAll) {
 std::string pull_on(int rank, int ranks, const CsrMatrix& a, const std::string& meeting) {
   Group group({rank, ranks, rank, meeting}, 60);
   const auto device = open_host_device();
-  Team team(group, *device);
+  Team team(group, *device, Split::peer);
   const Gather gather = make_gather(split_rows(a, balanced_rows(a, ranks)), Way::pulled, rank);
   const DenseView like =
       make_b_view(gather.rows, kPeerColumns, Layout::row_major, ElementType::f32);
