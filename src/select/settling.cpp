@@ -45,13 +45,18 @@ void Settling::estimate_anew(std::vector<Candidate> candidates) {
   }
 }
 
-double Settling::preparation_us(const State& state) const {
-  return state.extra_us * (expected_us_ > 0 ? std::max(1.0, spent_us_ / expected_us_) : 1);
+double Settling::preparation_us(std::size_t i) const {
+  const double us = states_[i].extra_us;
+  if (expected_us_ <= 0 || spent_us_ <= expected_us_) return us;
+  const double times_as_long = us * spent_us_ / expected_us_;
+  if (!candidates_[i].on_device) return times_as_long;
+  return std::min(times_as_long, us + (spent_us_ - expected_us_) / steps_);
 }
 
 void Settling::count(const Step& step, double spent_us) {
   const State& state = states_[step.candidate];
   spent_us_ += spent_us;
+  ++steps_;
   if (step.candidate != current_) expected_us_ += state.extra_us;
   if (step.measure) expected_us_ += measure_ms(state.us) * 1e3;
 }
@@ -70,7 +75,7 @@ std::optional<std::size_t> Settling::worth_building(double launches) const {
   double least = launches * states_[current_].us;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     if (!may_try(i) || candidates_[i].standing != Standing::full) continue;
-    const double cost = preparation_us(states_[i]) + launches * states_[i].us;
+    const double cost = preparation_us(i) + launches * states_[i].us;
     if (cost >= least) continue;
     least = cost;
     best = i;
@@ -84,7 +89,7 @@ std::optional<Settling::Step> Settling::worth_measuring(double launches) const {
   const double own_us = now.measured ? 0 : measure_ms(now.us) * 1e3;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     if (!may_be_faster(i)) continue;
-    const double cost_us = own_us + preparation_us(states_[i]) + measure_ms(states_[i].us) * 1e3;
+    const double cost_us = own_us + preparation_us(i) + measure_ms(states_[i].us) * 1e3;
     if (cost_us + launches * states_[i].us / kMayTakeLess >= launches * now.us) continue;
     if (spent_us_ + cost_us > kShareOfTrials * products_us_) continue;
     return now.measured ? Step{i, true} : Step{current_, true};

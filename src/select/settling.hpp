@@ -12,9 +12,12 @@
 //                                            │ measured beside others that are close to it
 //
 // Estimates decide first, by the sizes of A, then by its features; later, trials that stay within a
-// share of the products' time. Estimates
-// of preparation are multiplied by how much longer than estimated it has taken so far, and what the
-// host prepares, which others may hold up, has to pay twice.
+// share of the products' time.
+//
+// If preparation has taken longer than estimated, more is expected of the next one: on the device
+// at most as much more as on average, since that is what comes once, such as code that is loaded
+// and memory that is found; on the host as many times as long. What the host prepares, which others
+// may hold up, has to pay twice.
 
 #include <cstddef>
 #include <cstdint>
@@ -71,7 +74,7 @@ class Settling {
   std::optional<Step> worth_measuring(double launches) const;
   bool may_be_faster(std::size_t candidate) const;
   bool may_try(std::size_t candidate) const;
-  double preparation_us(const State& state) const;
+  double preparation_us(std::size_t candidate) const;
   void count(const Step& step, double spent_us);
   State state_of(const Candidate& candidate) const;
 
@@ -79,7 +82,7 @@ class Settling {
   std::vector<Candidate> candidates_;
   std::vector<State> states_;
   std::size_t current_;
-  int measured_ = 0;
+  int measured_ = 0, steps_ = 0;
   std::int64_t launches_ = 0;  // that products_us_ has
   double products_us_ = 0, spent_us_ = 0;
   double expected_us_ = 0;  // what was spent, by estimates
