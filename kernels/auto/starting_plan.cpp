@@ -95,12 +95,11 @@ void StartingPlan::take(const Settling::Step& step) {
     std::optional<double> us;
     if (step.measure) {
       if (!times_) times_.emplace(chooser_.a(), shape_, device);
-      us = times_->of(other.plan ? *other.plan : *bound_.plan,
-                      leader_us_ > 0 ? leader_us_ : candidate.estimate.us);
+      if (about_us_ == 0) about_us_ = candidate.estimate.us;
+      us = times_->of(other.plan ? *other.plan : *bound_.plan, about_us_);
       pick_.measured_us.emplace_back(Spec::parse(candidate.spec).to_string(), *us);
     }
     if (!settling_->took(step, spent_us(), us)) return;
-    leader_us_ = us.value_or(0);
     if (!other.plan) return;
     pick_.kernel = Spec::parse(candidate.spec).to_string();
     run_from_now_on(std::move(other));

@@ -44,7 +44,7 @@ class StartingPlan final : public Plan {
   std::optional<Why> why_;            // once A was looked at
   std::optional<Settling> settling_;  // once something may pay
   std::optional<TrialTimes> times_;   // while a launch prepares
-  double leader_us_ = 0;              // measured of bound_; 0: it was not
+  double about_us_ = 0;               // TrialTimes::of, for all trials; 0: none was begun
   std::int64_t launches_ = 0, due_ = 1;
   bool settled_ = false;
   bool captured_ = false;                  // bound_ was launched in a capture

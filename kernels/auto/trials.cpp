@@ -97,8 +97,9 @@ TrialTimes::TrialTimes(const SparseOperand& a, const Shape& shape, Device& devic
 
 // As a run measures it when it is hot, but in a few short samples, for which the host waits once.
 // The cache is flushed because some kernels read A faster right after it was copied to the device
-// (docs/kernels/auto.md). How many launches make a sample follows from `about_us`. As all trials
-// are given that of the leader, what a sample takes beside its launches is the same for all.
+// (docs/kernels/auto.md). How many launches make a sample, and whether a graph launches them,
+// follows from `about_us`. All trials that are compared are given the same, so that what a sample
+// takes beside its launches, which is 1 us and more, is the same for all.
 double TrialTimes::of(Plan& plan, double about_us) {
   constexpr double kSampleUs = 30;   // launches are batched until a sample lasts this long
   constexpr int kMostLaunches = 16;  // of a batch
@@ -149,6 +150,7 @@ BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const Cache
   std::int64_t tried = 0;
   std::set<std::string> outdone;  // kernels that another trial has made needless
   double leader_us = 0, least = std::numeric_limits<double>::infinity();
+  double about_us = 0;  // of the first trial, for all
   const auto measure = [&](std::size_t i) -> std::optional<double> {
     if (tried == limits_.most || outdone.contains(trials[i].name) ||
         (fastest.plan && !worth_trying(candidates[0].estimate, candidates[i].estimate, leader_us,
@@ -163,7 +165,8 @@ BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const Cache
     const double prepare_ms = within.total_ms();
     const auto timed = within.scope("measure");
     if (!times) times.emplace(a_, shape, device_);
-    const double us = times->of(*bound.plan, leader_us > 0 ? leader_us : candidates[i].estimate.us);
+    if (about_us == 0) about_us = candidates[i].estimate.us;
+    const double us = times->of(*bound.plan, about_us);
     if (outdoes_own_order(*bound.plan, choice->spec, a_)) outdone.insert(choice->spec.name);
     const double cost = cost_us(us, prepare_ms, limits_.calls);
     if (cost < least) {

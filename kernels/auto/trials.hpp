@@ -52,7 +52,7 @@ class TrialTimes {
  public:
   TrialTimes(const SparseOperand& a, const Shape& shape, Device& device);
 
-  // The microseconds of a launch. `about_us`: of the fastest that was measured, or an estimate.
+  // The microseconds of a launch. `about_us`: an estimate, the same for all that are compared.
   double of(Plan& plan, double about_us);
 
  private:

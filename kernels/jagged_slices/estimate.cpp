@@ -1,6 +1,9 @@
 // The time of slices of rows that gather a row of B for every nonzero, side by side.
 
 #include "select/estimate.hpp"
+
+#include <algorithm>
+
 #include "jagged_slices/factors.hpp"
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
@@ -32,6 +35,24 @@ std::vector<Amount> natural() {
   return all;
 }
 
+// Whether most rows have more entries than a slice takes of one, as choose_shape has it. They are
+// cut, and preparation takes longer by what the least factor says: on five matrices with N = 32 by
+// 0.05 to 0.18 ms (docs/decisions/few-calls.md).
+double cut_rows(const Product& p) {
+  constexpr double kMany = 1'200'000, kSteps = 16, kStepsOfMany = 32;
+  constexpr double kLanes = 32, kLoadBytes = 16, kMostOfLane = 8;
+  double lanes = 1;  // of a row of B
+  while (lanes * std::min(kLoadBytes / p.value_bytes, kMostOfLane) < p.columns) lanes *= 2;
+  const double steps = p.f.nnz > kMany ? kStepsOfMany : kSteps;
+  return p.f.mean_row > steps * kLanes / lanes ? 1 : 0;
+}
+std::vector<Amount> prepare_slices() {
+  constexpr double kLeastMs = 0.065;
+  std::vector<Amount> all = prepare_amounts::of_csr();
+  all.push_back({"cut_rows", "times", cut_rows, kLeastMs});
+  return all;
+}
+
 // The kernel has no tiles for more columns.
 constexpr std::int64_t kMostColumns = 32;
 Standing standing_of_natural(const Product& p) { return full_if(p.n <= kMostColumns); }
@@ -48,7 +69,7 @@ Standing standing_of_search(const Product& p) {
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices",
                               .us = natural(),
-                              .prepare_ms = prepare_amounts::of_csr(),
+                              .prepare_ms = prepare_slices(),
                               .factors = jagged_slices::factors(),
                               .preparation = jagged_slices::preparation(),
                               .standing = standing_of_natural,

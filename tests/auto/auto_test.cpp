@@ -64,6 +64,7 @@ class TimedDevice : public FakeDevice {
  public:
   std::size_t largest = std::size_t{1} << 40;  // bytes of an allocation
   bool capturing = false;
+  std::set<int> batches;  // launches of those that were timed
 
   bool is_capturing(Stream) const override { return capturing; }
 
@@ -73,6 +74,7 @@ class TimedDevice : public FakeDevice {
   }
   void fill_uniform(const DenseView&, std::uint64_t, Precision) override {}
   double time_us(const std::function<void()>& launch, int count) override {
+    batches.insert(count);
     double total = 0;
     for (int i = 0; i < count; ++i) {
       launch();
@@ -226,6 +228,17 @@ TEST_F(AutoKernel, EachTrialBeginsWithAFlushedCache) {
   const auto plan = prepare("tune=3")->bind({.n = 128}, stages_);
   EXPECT_EQ(tried(*plan).size(), 3U);
   EXPECT_EQ(device_.flushes, 3U);
+}
+
+// What an event takes is then the same share of each.
+TEST_F(AutoKernel, AllTrialsAreTimedInBatchesOfAsManyLaunchesHoweverLongTheFirstTakes) {
+  const std::string first = pick(*prepare("tune=1")->bind({.n = 128}, stages_)).kernel;
+  script.us = {{first, 15}};
+  device_.batches.clear();
+  const auto plan = prepare("tune=3")->bind({.n = 128}, stages_);
+  EXPECT_EQ(tried(*plan).size(), 3U);
+  EXPECT_EQ(device_.batches.size(), 1U);
+  EXPECT_GT(*device_.batches.begin(), 2);
 }
 
 TEST_F(AutoKernel, WhatOneShapeRunsStaysWhileAnotherIsTuned) {
