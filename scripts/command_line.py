@@ -9,8 +9,18 @@ import shlex
 import sys
 
 
+def path_of(text):
+    if not text:
+        raise argparse.ArgumentTypeError("expected a path, got an empty text")  # of a variable that is not set
+    return pathlib.Path(text)
+
+
 class Parser(argparse.ArgumentParser):
     """Bad arguments end with exit code 1, as in the program: 2 is a wrong result."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.register("type", pathlib.Path, path_of)  # called in its place
 
     def error(self, message):
         self.exit(1, f"{self.prog}: {message}\n")

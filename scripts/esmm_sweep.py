@@ -206,7 +206,7 @@ class Weight:
         if self.path.suffix == ".npy":
             shape = np.load(self.path, mmap_mode="r", allow_pickle=False).shape
             if len(shape) != 2:
-                raise SweepError(f"{self.path}: {len(shape)} dimensions, expected 2")
+                raise SweepError(f"{self.path}: {len(shape)}-dimensional, expected a matrix")
             return shape
         named = re.search(r"\.(\d+)x(\d+)$", self.path.stem)
         size = self.path.stat().st_size

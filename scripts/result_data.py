@@ -365,6 +365,11 @@ def density(row):
     return matrix["nnz"] / size if size else 0.0
 
 
+def numbered(count: int, one: str, many: str = "") -> str:
+    """'1 case', '2 cases'; `many`: the plural, where it is not the word with an s"""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
 def geomean(values):
     values = [v for v in values if v is not None and v > 0 and math.isfinite(v)]
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None

@@ -19,7 +19,7 @@ import pathlib
 import sys
 
 from command_line import Parser, require, run
-from result_data import InputError, geomean, load_document, write_whole
+from result_data import InputError, numbered, geomean, load_document, write_whole
 
 # Of one H200, 1e9 bytes a second: rows of B gathered from the cache, and a copy within its memory, which
 # is also what gathers from memory are held to.
@@ -187,7 +187,7 @@ def over_gpus(rows):
         means = [geomean([points[gpus] for points in series.values() if gpus in points]) for gpus in counts]
         panel.plot([1, *counts], [1, *means], color=COLOURS[0], linewidth=2, marker="o", label="geometric mean")
         panel.plot([1, *counts], [1, *counts], color=INK, linewidth=0.8, linestyle=":", label="GPUs")
-        panel.set(xscale="log", yscale="log", xlabel="GPUs", title=f"{name}: {len(series)} cases")
+        panel.set(xscale="log", yscale="log", xlabel="GPUs", title=f"{name}: {numbered(len(series), 'case')}")
         panel.set_xticks([1, *counts], [str(gpus) for gpus in (1, *counts)])
         panel.minorticks_off()
     panels[0][0].set_ylabel("speed-up over one GPU")

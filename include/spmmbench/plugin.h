@@ -144,8 +144,9 @@ typedef struct spmmbench_csr {
   int32_t col_idx_type; /* SPMMBENCH_I32 or _I64 */
   int32_t value_type; /* SPMMBENCH_F32, or the element type of the precision, which it always is at
                          SPMMBENCH_FP64_IN. libspmmbench.so takes any and rounds to the precision */
-  /* Version 2. Where `memory` is SPMMBENCH_CUDA: the same A on the host, as long as that on the
-   * device. NULL where the caller has it in one place only; spmmbench has it in both. */
+  /* Version 2. Where `memory` is SPMMBENCH_CUDA: the same A on the host, which lives as long as
+   * that on the device. NULL where the caller has it in one place only; spmmbench has it in both.
+   */
   const struct spmmbench_csr* on_host;
   /* Version 2, at SPMMBENCH_FP8_*_IN: an element is this times its value, whatever value_type is. 0
    * stands for 1. libspmmbench.so takes values of the precision's 8 bits as they are. It rounds
@@ -200,17 +201,17 @@ typedef struct spmmbench_problem {
   uint64_t flags; /* version 2: a sum of these, which libspmmbench.so reads. Plug-ins need not:
                      spmmbench gives 0 */
 } spmmbench_problem;
-/* Version 2. TRANSPOSED: A^T is multiplied by, made where A lies; M and K change places.
- * UNCHECKED: A in a GPU's memory is not checked. The caller knows that columns ascend in each row;
- * with any other matrix, kernels read and write out of bounds. `prepare` and `bind` may return
- * before A is read, in the order of the legacy default stream. The first launch on another stream
- * waits for that, and must not be captured in a CUDA graph.
- * CHECKED_LATE: A in a GPU's memory is checked, but `prepare` and `bind` may return before, as with
- * UNCHECKED; A's arrays stay as they are until the first other call with the prepared object or one
- * of its plans has returned. That call waits for the check, a launch on the legacy default stream
- * once it is enqueued, and it and all later ones refuse an A that is no matrix; C then holds
+/* Version 2. TRANSPOSED: the product is with A^T, which is made where A lies; M and K change
+ * places. UNCHECKED: A in a GPU's memory is not checked. The caller knows that columns ascend in
+ * each row; with any other matrix, kernels read and write out of bounds. A is read in the order of
+ * the legacy default stream, perhaps after `prepare` and `bind` have returned. The first launch on
+ * another stream waits for that, and must not be captured in a CUDA graph. CHECKED_LATE: A in a
+ * GPU's memory is checked, but `prepare` and `bind` may return before that, as with UNCHECKED. A's
+ * arrays must not change until the next call with the prepared object or one of its plans has
+ * returned. That call waits for the check; a launch on the legacy default stream is enqueued first,
+ * and waits then. If A is no valid matrix, that call and all later ones refuse it: C then holds
  * anything, and nothing outside of it was written. Kernels that build a form of A wait in `prepare`
- * as ever. */
+ * all the same. */
 enum { SPMMBENCH_TRANSPOSED = 1, SPMMBENCH_UNCHECKED = 2, SPMMBENCH_CHECKED_LATE = 4 };
 
 /* Receives the times of preparation. May be NULL in every call. */
@@ -348,7 +349,7 @@ struct spmmbench_kernel {
   int64_t max_mk, max_kn;         /* the largest M * K and K * N */
   /* Version 2. Rows of C that a launch may overwrite behind the last: those up to the next multiple
    * of this number, whose memory spmmbench provides. Above 1 only where SPMMBENCH_ROW_MAJOR is the
-   * one layout. */
+   * only layout. */
   int64_t c_row_multiple;
   const spmmbench_variant* const* variants; /* version 2 */
   size_t variant_count;

@@ -42,7 +42,7 @@ class Refused : public std::runtime_error {
   spmmbench_status status_;
 };
 
-// Receives the times of parts of a preparation. Nothing happens where nobody asked for them.
+// Receives the times of parts of a preparation. Does nothing if the caller wants no times.
 class Stages {
  public:
   explicit Stages(const spmmbench_stages* c) : c_(c) {}
@@ -81,15 +81,15 @@ struct Plan {
   Launch launch;
   // Fills what it knows of a report; may be left out. Strings live as long as the plan.
   std::function<void(spmmbench_report& report)> report = {};
-  // Of every plan of a kernel with Scalars::taken, and of no other.
+  // Every plan of a kernel with Scalars::taken has one, and no other plan.
   LaunchScaled launch_scaled = {};
 };
 
 using Bind = std::function<Plan(const spmmbench_shape& shape, Stages& stages)>;
 using Prepare = std::function<Bind(const spmmbench_problem& problem, Stages& stages)>;
 
-// Of a kernel on the host for fp32, B and C row-major, A in fp32 with 32-bit indices; change what
-// is different.
+// Describes a kernel on the host for fp32, with B and C row-major and A in fp32 with 32-bit
+// indices. Change the members that differ.
 inline spmmbench_kernel describe(const char* name, const char* summary, const char* source) {
   spmmbench_kernel kernel = {};
   kernel.name = name;

@@ -32,11 +32,11 @@ struct SumOrder {
 class OrderedSums {
  public:
   virtual ~OrderedSums() = default;
-  // Of which rows sum_order will be asked, at least one, then by several threads at a time. What it
-  // needs of them can be copied at once.
+  // Tells the rows, at least one, that sum_order will be asked about, then by several threads at a
+  // time. So what it needs of them can be copied at once.
   virtual void will_ask(std::span<const std::int64_t> /*rows*/) {}
-  // Of the operand's row, and the column of C. None where the plan cannot tell. Called between
-  // launches.
+  // For this row of the operand and this column of C. Empty where the plan cannot tell. Called
+  // between launches.
   virtual std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t column) = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// BCSR and its groups built on the device: the same bytes as Bcsr::build and BcsrGroups::build. To
-// the host come the groups without their steps.
+// BCSR and its groups built on the device: the same bytes as Bcsr::build and BcsrGroups::build. The
+// groups come to the host without their steps.
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 // A consumer of block_attention: a warpgroup with 64 queries of a head. While the tensor cores
-// multiply the weights of a step by its values, it makes the weights of the next step of its
-// scores; while one consumer does, the other's products keep the tensor cores busy.
+// multiply the weights of a step by its values, it makes the weights of the next step from that
+// step's scores. While one consumer does so, the products of the other keep the tensor cores busy.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -1,6 +1,6 @@
 #pragma once
-// Device memory for a moment, where there is no Device: `supports` counts a matrix that lies on the
-// current GPU. In the order of the legacy default stream, which a Device's stream follows.
+// Temporary device memory for code that has no Device: `supports` counts a matrix that lies on the
+// current GPU. It works in the order of the legacy default stream, which a Device's stream follows.
 
 #include <cuda_runtime.h>
 

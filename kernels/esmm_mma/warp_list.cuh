@@ -9,9 +9,8 @@
 // lane reads:
 //
 //   16 bits   ldmatrix turns 8 x 8 elements, rows of which are pieces (16 bytes) of lines
-//   tf32      four neighbours of one line at once; hence row g of the first matrix of A is row 4g
-//   of
-//             the tile, of the second 4g + 1, and so on; columns of B likewise
+//   tf32      four neighbours of one line at once; hence row g of the first matrix of A is row
+//             4g of the tile, of the second 4g + 1, and so on; columns of B likewise
 
 #include <cstdint>
 

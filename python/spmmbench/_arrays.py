@@ -102,7 +102,7 @@ def reals(x):
     kind = dtype_of(x)
     if kind in VALUE_TYPES:
         return x
-    if kind == "object":
+    if kind == "object" and not any(one is None for one in x.flat):  # which astype takes for NaN
         try:
             return x.astype(np.float64)
         except (TypeError, ValueError):

@@ -174,6 +174,8 @@ def benchmark(
         raise InvalidArgument(
             f"candidates is a {type(candidates).__name__}; a callable or {{name: callable}} is wanted"
         )
+    if not candidates:
+        raise InvalidArgument("candidates is empty; at least one callable is wanted")
     csr, n = _sparse.csr_of(a), _choice.columns(n)
     csr.validate()
     precision = _choice.one_of(precision or csr.natural_precision, abi.PRECISIONS, "precision")

@@ -60,7 +60,7 @@ class Stages:
 
 def made(kernel, name, *arguments):
     """The handle of what a function of a kernel makes, and {stage: milliseconds}; the last argument
-    is RECEIVER, or None where nobody is told."""
+    is RECEIVER, or None where no times are wanted."""
     handle, stages = ctypes.c_void_p(), None
     function = getattr(kernel, name)
     if arguments[-1] is None:

@@ -58,7 +58,7 @@ def _type(names, key, what):
 
 def _matrix(shape, what):
     if len(shape) != 2:
-        raise InvalidArgument(f"{what} has {len(shape)} dimensions; a matrix is wanted")
+        raise InvalidArgument(f"{what} is {len(shape)}-dimensional; a matrix is wanted")
     return tuple(shape)
 
 
@@ -231,8 +231,8 @@ class DlpackArrays:
     def view(cls, x, what):
         try:
             capsule = x.__dlpack__()
-        except (BufferError, RuntimeError, TypeError) as error:
-            raise InvalidArgument(f"{what} gives no DLPack: {error}") from None
+        except Exception as error:  # of whatever library the array is
+            raise InvalidArgument(f"{what} gives no DLPack: {' '.join(str(error).split())}") from None
         tensor = _DlTensor.from_address(cls._pointer(capsule, b"dltensor"))
         shape = _matrix(tensor.shape[: tensor.ndim], what)
         strides = tuple(tensor.strides[:2]) if tensor.strides else (shape[1], 1)

@@ -113,6 +113,8 @@ class Plan(Held):
         if self.device != "cpu":
             self._check_device()
             handle = arrays.stream(view) if stream is None else _dense.stream_handle(stream)
+        elif stream is not None:
+            raise InvalidArgument("a stream is given; a plan on the CPU has none")
         self._enqueue(handle, alpha, beta)
         return out
 

@@ -22,7 +22,7 @@ class Prepared(Held):
     precision   what A's values and B are rounded to
     shape, nnz  of A
     device      "cpu" or the index of the GPU
-    stages_ms   what preparation took, in milliseconds; empty where nobody waits for it
+    stages_ms   what preparation took, in milliseconds; empty where the host does not wait for it
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Prepared(Held):
 
     def __repr__(self):
         rows, cols = self.shape
-        return f"<{self.kernel} {self.precision}: A {rows} x {cols}, {self.nnz} nonzeros>"
+        return f"<{self.kernel} {self.precision}: A {rows} x {cols}, {self.nnz} nonzero{'' if self.nnz == 1 else 's'}>"
 
 
 def _transposes_nothing(library):
@@ -197,9 +197,9 @@ def prepare(
     device     "cuda" or "cpu"; None: where A lies, and for A of scipy or NumPy a GPU where there is
                one
     library    path of another library with the same interface, such as a plug-in
-    transposed  True: A^T is multiplied by, made where A lies
-    checked    False: of torch tensors on a GPU, used on its default stream, nobody looks whether they are
-               a matrix whose columns ascend in each row; what is none reads and writes anywhere
+    transposed  True: the product is with A^T, which is made where A lies
+    checked    False: torch tensors on a GPU, used on its default stream, are not checked. They must be a
+               matrix whose columns ascend in each row; with any other, products read and write anywhere
 
     Returns a Prepared. Raises InvalidArgument, Unsupported, OutOfMemory, LibraryNotFound.
     """

@@ -13,7 +13,7 @@ from . import _abi as abi
 from . import _arrays, _dense, _fp8
 from .errors import InvalidArgument
 
-# Of values; fp32 for all others: scipy makes float64 where nobody asked for it
+# Of A's values. Others become fp32, float64 too, which scipy makes by default.
 _PRECISION_OF = {element.dtype: name for name, element in abi.ELEMENT_TYPES.items() if element.bytes == 2}
 _NO_CSR = abi.Csr()
 
@@ -247,7 +247,7 @@ def _checked(shape, *arrays):
     row_ptr, col_idx, values = arrays
     values, scale, bits = _fp8.bits_of(values)
     if len(col_idx.shape) != 1:
-        raise InvalidArgument(f"A has column indices in {len(col_idx.shape)} dimensions; one is wanted")
+        raise InvalidArgument(f"A has {len(col_idx.shape)}-dimensional column indices; one dimension is wanted")
     rows, nnz = shape[0], col_idx.shape[0]
     for name, x, length in (("row pointers", row_ptr, rows + 1), ("values", values, nnz)):
         if x.shape != (length,):
@@ -363,7 +363,7 @@ def _of_torch(a):
     if a.layout is torch.strided:
         raise InvalidArgument("A is a dense tensor; a sparse one is wanted: A.to_sparse_csr()")
     if a.dim() != 2:
-        raise InvalidArgument(f"A has {a.dim()} dimensions; a matrix is wanted")
+        raise InvalidArgument(f"A is {a.dim()}-dimensional; a matrix is wanted")
     a = a.detach()
     try:
         if a.layout in (torch.sparse_bsr, torch.sparse_bsc):

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from matplotlib import ticker
 
-from result_data import geomean, hot_us, number, preparation_ms
+from result_data import numbered, geomean, hot_us, number, preparation_ms
 from result_series import total_us
 
 from .style import (
@@ -90,7 +90,7 @@ def cost_over_calls(results, _):
     plain_log(axes[1])
     axes[1].set(ylabel="time in all / cheapest", title="geometric mean over the cases it ran in")
     notes = [
-        "In brackets: the cases that a kernel ran in, of all. Loading the file is not counted.",
+        "In brackets: the cases that a kernel ran in, of all. Loading the file is not numbered.",
         "Each point is measured: preparation and so many calls, from a flushed cache." if measured else "",
         left_out(others, rule),
     ]
@@ -161,7 +161,7 @@ def preparation_gain(results, _):
     notes = [
         f"Against the baseline {'on the GPU ' if of_gpu else ''}that is cheapest for a single call. Above a "
         "dashed line, preparation is paid back in fewer calls.",
-        f"{without_baseline} cases without a baseline: against the kernel that is cheapest for a single call."
+        f"{numbered(without_baseline, 'case')} without a baseline: against the kernel that is cheapest for a single call."
         if without_baseline
         else "",
         f"Not drawn, never save: {', '.join(only_never)}." if only_never else "",

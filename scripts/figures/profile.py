@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from matplotlib import ticker
 
-from result_data import geomean, hot_us
+from result_data import numbered, geomean, hot_us
 
 from .style import (
     MAX_PANELS,
@@ -70,7 +70,7 @@ def performance_profile(results, _):
             )  # fmt: skip
         axis.set(xlim=(1, LARGEST_FACTOR), ylim=(0, 1.02), xlabel="time / time of the fastest")
         plain_log(axis, "x")
-        axis.set_title(f"{kind[0]} in, {kind[1]} out: {len(cases)} cases")
+        axis.set_title(f"{kind[0]} in, {kind[1]} out: {numbered(len(cases), 'case')}")
         axis.yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=0))
     if len(types) > MAX_PANELS:
         notes.append(

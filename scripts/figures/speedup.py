@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from result_data import geomean
+from result_data import numbered, geomean
 
 from . import BASELINES
 from .style import (
@@ -113,7 +113,7 @@ def below_axis(rows, labels, baseline):
         if row["label"] in labels and row["speedup"][baseline] < LEAST:
             cut[row["label"]] += 1
     points = ", ".join(f"{label} {count}" for label, count in sorted(cut.items()))
-    return f"Below {LEAST}, off the axis: {points} cases." if cut else ""
+    return f"Cases below {LEAST}, off the axis: {points}." if cut else ""
 
 
 def by_group_then_best(rows, baseline):
@@ -183,6 +183,6 @@ def speedup_by_matrix(results, baseline):
         )  # fmt: skip
     notes = [note, below_axis(rows, labels, baseline), others]
     if not by_name:
-        notes.append(f"{count} matrices: each point is the geometric mean of a group.")
+        notes.append(f"{numbered(count, 'matrix', 'matrices')}: each point is the geometric mean of a group.")
     title = f"Speed-up over {BASELINES[baseline]}, matrix by matrix"
     return finish(figure, axes, results, rows, title, notes)

@@ -32,6 +32,7 @@ function drawing(tag, attributes, ...children) {
 
 const apart = (text) => text.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 const count = (whole) => apart(String(whole));
+const cases = (whole) => `${count(whole)} ${whole === 1 ? "case" : "cases"}`;
 
 // A measurement in three significant digits, or with so many decimals.
 function digits(value, decimals) {
@@ -328,14 +329,14 @@ function ratioChart(both) {
   const width = 900, height = 150, left = 60;
   const reach = Math.max(1.1, ratios.at(-1), 1 / ratios[0]);
   const y = (r) => 75 - (60 * Math.log(r)) / Math.log(reach);
-  const chart = drawing("svg", { viewBox: `0 0 ${width} ${height}`, class: "samples", role: "img", "aria-label": `Time of B over A in ${ratios.length} cases, from ${digits(ratios[0])} to ${digits(ratios.at(-1))}` });
+  const chart = drawing("svg", { viewBox: `0 0 ${width} ${height}`, class: "samples", role: "img", "aria-label": `Time of B over A in ${cases(ratios.length)}, from ${digits(ratios[0])} to ${digits(ratios.at(-1))}` });
   for (const level of [reach, 1, 1 / reach]) {
     chart.append(drawing("line", { x1: left, x2: width, y1: y(level), y2: y(level), stroke: "var(--line)" }));
     chart.append(drawing("text", { x: left - 6, y: y(level) + 4, "text-anchor": "end" }, `${level.toFixed(2)}×`));
   }
   const step = (width - left) / ratios.length;
   ratios.forEach((r, i) => chart.append(drawing("circle", { cx: left + step * (i + 0.5), cy: y(r), r: 2, fill: r > 1 ? "var(--c2)" : "var(--c1)" })));
-  chart.append(drawing("text", { x: (left + width) / 2, y: height - 2, "text-anchor": "middle" }, `time of B over A, ${ratios.length} cases in order`));
+  chart.append(drawing("text", { x: (left + width) / 2, y: height - 2, "text-anchor": "middle" }, `time of B over A, ${cases(ratios.length)} in order`));
   return chart;
 }
 
@@ -376,11 +377,11 @@ function compareRuns(visible) {
   const inB = new Set(ROWS.filter((row) => row.run === runB).map(keyOf));
   const lost = visible.filter((row) => row.run === runA && !inB.has(keyOf(row))).length;
   const sentences = [
-    `${count(both.length)} cases in both runs, ${count(less + more + same)} timed in both.`,
+    `${cases(both.length)} in both runs, ${count(less + more + same)} timed in both.`,
     mean && `B takes ${digits(mean, 3)} × the time of A (geometric mean): ${count(less)} less, ${count(more)} more, ${count(same)} the same.`,
     changes.size && `Another status: ${[...changes].map(([change, n]) => `${count(n)} ${change}`).join(", ")}.`,
-    lost && `${count(lost)} cases of A are not in B.`,
-    alone && `${count(alone)} cases of B are not in A.`,
+    lost && `${cases(lost)} of A not in B.`,
+    alone && `${cases(alone)} of B not in A.`,
   ];
   byId("compared").textContent = both.length ? sentences.filter((one) => one).join(" ") : "No case is in both runs.";
   byId("ratios").replaceChildren(ratioChart(both));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/measure.hpp"
+#include "core/numbered.hpp"
 #include "io/output.hpp"
 #include "io/tensor_path.hpp"
 #include "process/child.hpp"
@@ -153,8 +154,8 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   calibration->require_usable(out);
   calibration->write(file);
   const std::string summary =
-      fmt::format("{} runs of {} cases: one run against another resolves {:.1f} %\n", whole,
-                  cases.size(), calibration->resolution() * 100);
+      fmt::format("{} of {}: one run against another resolves {:.1f} %\n", numbered(whole, "run"),
+                  numbered(cases.size(), "case"), calibration->resolution() * 100);
   if (out == kStandardOutput) write_status(summary);
   else print("{}", summary);
   if (ending)

@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
+#include "core/numbered.hpp"
 #include "core/steady_seconds.hpp"
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
@@ -39,12 +40,12 @@ bool check_here(const Kernel& kernel, bool host_code) {
       checked == Checked::host_code ? open_host_code_device() : open_device(info.device);
   const PluginCheck check = check_plugin_kernel(kernel, *device, checked);
   if (!check.failures.empty()) {
-    print("FAILED  {}: {} cases passed\n", info.name, check.passed);
+    print("FAILED  {}: {} passed\n", info.name, numbered(check.passed, "case"));
     for (const std::string& failure : check.failures) print("  {}\n", failure);
   } else if (check.passed == 0) {
     print("skipped {}: every case was: {}\n", info.name, check.reason);
   } else {
-    print("ok      {}: {} cases {}{}\n", info.name, check.passed,
+    print("ok      {}: {} {}{}\n", info.name, numbered(check.passed, "case"),
           checked == Checked::host_code ? "of its host code ended well" : "passed",
           check.skipped == 0 ? "" : fmt::format(", {} skipped: {}", check.skipped, check.reason));
   }

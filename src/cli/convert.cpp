@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
 #include "core/greatest_magnitude.hpp"
+#include "core/numbered.hpp"
 #include "io/file.hpp"
 #include "io/input.hpp"
 #include "io/matrix_output.hpp"
@@ -57,8 +58,9 @@ void convert(ConvertArguments& arguments) {
   NamedMatrix matrix = load_alone(arguments.in, arguments.load).a;
   round_values(matrix, precision);
   write_matrix(arguments.out, matrix.csr, matrix.pattern);
-  say("{}: {} x {}, {} entries{}, sha256 {}\n", arguments.out, matrix.csr.rows, matrix.csr.cols,
-      matrix.csr.nnz(), matrix.pattern ? " (pattern)" : "", matrix.sha256.substr(0, 16));
+  say("{}: {} x {}, {}{}, sha256 {}\n", arguments.out, matrix.csr.rows, matrix.csr.cols,
+      numbered(matrix.csr.nnz(), "entry", "entries"), matrix.pattern ? " (pattern)" : "",
+      matrix.sha256.substr(0, 16));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
+#include "core/numbered.hpp"
 #include "io/dense_file.hpp"
 #include "io/input.hpp"
 #include "io/matrix_output.hpp"
@@ -45,8 +46,9 @@ void generate(const GenerateArguments& arguments) {
 
   const NamedMatrix& a = made.a;
   write_matrix(arguments.out, a.csr, a.pattern);
-  say("{}: {} x {}, {} entries{}, sha256 {}\n", arguments.out, a.csr.rows, a.csr.cols, a.csr.nnz(),
-      a.pattern ? " (pattern)" : "", a.sha256.substr(0, 16));
+  say("{}: {} x {}, {}{}, sha256 {}\n", arguments.out, a.csr.rows, a.csr.cols,
+      numbered(a.csr.nnz(), "entry", "entries"), a.pattern ? " (pattern)" : "",
+      a.sha256.substr(0, 16));
   if (!arguments.b_out.empty()) write_dense(arguments.b_out, *made.b);
 }
 

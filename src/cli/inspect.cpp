@@ -13,6 +13,7 @@
 #include "cli/inspection_bytes.hpp"
 #include "cli/lists.hpp"
 #include "cli/structure.hpp"
+#include "core/numbered.hpp"
 #include "core/parse_number.hpp"
 #include "core/steady_seconds.hpp"
 #include "io/file.hpp"
@@ -221,9 +222,10 @@ Json inspect_matrix(const NamedMatrix& input, const std::vector<Spec>& reorderin
 
 void print_structure(const Json& matrix) {
   const Json &s = matrix["structure"], &length = s["row_length"];
-  print("{}  {} x {}, {} nonzeros{}\n", matrix["name"].get<std::string>(),
+  print("{}  {} x {}, {}{}\n", matrix["name"].get<std::string>(),
         matrix["rows"].get<std::int64_t>(), matrix["cols"].get<std::int64_t>(),
-        matrix["nnz"].get<std::int64_t>(), matrix["pattern"].get<bool>() ? ", pattern only" : "");
+        numbered(matrix["nnz"].get<std::int64_t>(), "nonzero"),
+        matrix["pattern"].get<bool>() ? ", pattern only" : "");
   print(
       "  row lengths  min {:.0f}  q1 {:.0f}  median {:.0f}  q3 {:.0f}  p99 {:.0f}  max {:.0f}  "
       "mean {:.2f}  cv {:.2f}\n",

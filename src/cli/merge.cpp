@@ -8,6 +8,7 @@
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
+#include "core/numbered.hpp"
 #include "io/output.hpp"
 #include "plugin/plugin.hpp"
 #include "process/interrupt.hpp"
@@ -82,11 +83,12 @@ class Merge {
     if (journal_.finish(joined_.clocks_after, ending) != complete_)
       throw Error(fmt::format("{}", fmt::join(journal_.damaged(), "; ")));
     if (righted_ > 0)
-      say("spmmbench: {} rows that were wrong are given up for later ones that are right\n",
-          righted_);
+      say("spmmbench: given up for later ones that are right: {}\n",
+          numbered(righted_, "wrong row"));
     const std::string summary =
-        fmt::format("{}: {} cases of {} documents, {} rows given up for others\n",
-                    to_printable(in_.out), rows_.size(), in_.in.size(), repeated_);
+        fmt::format("{}: {} of {}, {} given up for others\n", to_printable(in_.out),
+                    numbered(rows_.size(), "case"), numbered(in_.in.size(), "document"),
+                    numbered(repeated_, "row"));
     if (is_stream(in_.out) || is_standard_output(in_.csv)) write_status(summary);
     else write_output(summary);
     if (missing.empty()) return ExitCode::ok;
@@ -131,8 +133,8 @@ class Merge {
       join_distinct(joined_.device.*field, own.device.*field);
     joined_.protocol.insert(own.protocol.begin(), own.protocol.end());
     if (own.calls != joined_.calls)
-      say("spmmbench: {} counts preparation for {} calls, {} for {}: the latter are taken\n", path,
-          own.calls, in_.in.front(), joined_.calls);
+      say("spmmbench: {} counts preparation for {}, {} for {}: the latter are taken\n", path,
+          numbered(own.calls, "call"), in_.in.front(), joined_.calls);
     for (const auto& [key, value] : own.tags)
       if (const auto [it, added] = joined_.tags.emplace(key, value); !added)
         join_distinct(it->second, value);

@@ -144,6 +144,7 @@ ExitCode run(const RunArguments& in, const std::string& config) {
         "--calls-curve: not with --beta, with which a call changes what the next one reads");
   if (!in.a_memory.empty()) options.protocol.calls_a_memory = parse_memory(in);
   divide(in, options);
+  options.outputs.tells_failures = options.outputs.quiet;
   if (!options.outputs.quiet) warn_of_unquoted_ampersand();
   return measure(std::move(options), config);
 }

@@ -12,6 +12,7 @@
 #include "cli/help.hpp"
 #include "cli/lists.hpp"
 #include "cli/table_options.hpp"
+#include "core/numbered.hpp"
 #include "io/output.hpp"
 #include "report/answer.hpp"
 #include "report/csv.hpp"
@@ -174,7 +175,7 @@ std::string header_of(const std::string& path, const ResultDocument& document) {
                                  context.started_utc, short_revision(context.git_revision));
   for (const auto& [key, value] : context.tags) text += fmt::format(", {}={}", key, value);
   if (!document.complete)
-    text += fmt::format("; not complete, {} cases so far", document.rows.size());
+    text += fmt::format("; not complete, {} so far", numbered(document.rows.size(), "case"));
   return to_printable(text);
 }
 
@@ -188,7 +189,7 @@ void print_tables(const std::string& path, ResultDocument document, const Filter
   keep_problems(document.rows, filter);
   style.shows = [&](const ResultRow& row) { return shown(filter, row); };
   if (document.rows.empty())
-    print("none of the {} cases of this run {}\n", cases,
+    print("none of the {} of this run {}\n", numbered(cases, "case"),
           filter.statuses.empty() ? std::string("is asked for")
                                   : fmt::format("is {}", fmt::join(filter.statuses, " or ")));
   Summary summary;
@@ -229,6 +230,7 @@ void print_csv(const std::vector<ResultDocument>& documents, const Filter& filte
 
 void show(const ShowArguments& in) {
   if (in.legend) {
+    if (!in.paths.empty()) throw Error("--legend: expected no RUN, since it shows none");
     const bool markdown = in.format == "markdown";
     return print("{}", format_legend(markdown, markdown ? 0 : resolve(in.table).width));
   }

@@ -3,8 +3,8 @@
 // column does not exceed that of the entry before, and of those among them that begin a row. They
 // ascend where both are equal.
 //
-// Where nobody waits for the check, the CTA that arrives last makes of arrays that are no matrix
-// one that harms nobody, before any kernel that follows reads them.
+// If the host does not wait for the check, the CTA that arrives last replaces invalid arrays by a
+// matrix with which nothing outside of them is read or written, before any later kernel reads them.
 
 #include "gpu/given_csr.hpp"
 

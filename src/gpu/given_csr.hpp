@@ -40,7 +40,7 @@ ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Devi
 // A^T of such arrays, with at most one wait for both; refuses what read_csr_on_device refuses.
 ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precision, Device& device);
 
-// The check of arrays that were read before anybody knew what they hold.
+// The check of arrays that kernels may read before its result is known.
 class PendingCheck {
  public:
   virtual ~PendingCheck() = default;

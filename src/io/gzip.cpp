@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "io/file.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -24,6 +25,7 @@ Bytef* mutable_bytes(const char* data) {  // zlib reads through a pointer to non
   return reinterpret_cast<Bytef*>(const_cast<char*>(data));
 }
 
+constexpr std::size_t kForeignBytes = 16;  // shown of what is no member
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 
 }  // namespace
@@ -62,9 +64,13 @@ std::string_view GzipInput::next() {
     length = kPieceBytes - z.avail_out;
     rest_.remove_prefix(at - rest_.data());
     if (status == Z_STREAM_END) {
-      // Members may follow one another; zero padding and trailing bytes end the file, as for gzip.
+      // Members may follow one another, and zeros the last, as for gzip.
       stream_->ended = !begins(rest_);
       if (!stream_->ended) inflateReset(&z);
+      else if (rest_.find_first_not_of('\0') != std::string_view::npos)
+        throw Error(fmt::format(
+            "{}: expected the end of the file behind the gzip data, got {} at byte {}", path_,
+            quote(rest_.substr(0, kForeignBytes)), rest_.data() - packed_.data()));
     } else if (rest_.empty() && z.avail_out > 0) {
       throw Error(
           fmt::format("{}: truncated: the gzip data end after {} bytes, in the middle of "

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/numbered.hpp"
 #include "core/parallel.hpp"
 #include "io/csr_assembly.hpp"
 #include "io/file.hpp"
@@ -192,7 +193,7 @@ Parsed<Block> parse_chunk(std::string_view text, const Header& header, bool fp64
     line.skip_blanks();
     if (line.at_line_end()) continue;
     if (static_cast<std::int64_t>(out.block.entries.size()) == most_entries)
-      fault = {0, fmt::format("the end of the file after {} entries", header.entries),
+      fault = {0, "the end of the file after " + numbered(header.entries, "entry", "entries"),
                line.token()};
     else if (parse_entry(line, header, out.block, fault)) {
       line.skip_blanks();
@@ -265,7 +266,7 @@ std::vector<Block> parse_body(std::string_view text, const std::string& name, co
     blocks.push_back(std::move(part.block));
   }
   if (entries < header.entries)
-    fail(name, line - 1, fmt::format("{} entries", header.entries),
+    fail(name, line - 1, numbered(header.entries, "entry", "entries"),
          fmt::format("the end of the file after {}", entries));
   return blocks;
 }
@@ -323,8 +324,8 @@ void check_memory(const std::string& name, const Header& header,
       static_cast<double>(header.entries) * (entry_bytes + place_bytes * expansion);
   if (needed > static_cast<double>(available))
     fail(name, header.lines, "a matrix that fits in memory",
-         fmt::format("{} x {} with {} entries: needs {}, {} available", header.rows, header.cols,
-                     header.entries, format_bytes(needed),
+         fmt::format("{} x {} with {}: needs {}, {} available", header.rows, header.cols,
+                     numbered(header.entries, "entry", "entries"), format_bytes(needed),
                      format_bytes(static_cast<double>(available))));
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/numbered.hpp"
 #include "io/file.hpp"
 #include "spmmbench/error.hpp"
 
@@ -138,9 +139,9 @@ void check_room(const Lines& lines, const Header& header, std::size_t bytes_left
   const std::size_t shortest = header.array ? 2 : 4;
   const std::size_t most = (bytes_left + 1) / shortest;
   if (static_cast<std::uint64_t>(header.entries) > most)
-    lines.fail(
-        fmt::format("{} entries, as this line says", header.entries),
-        fmt::format("only {} bytes after it, room for {} at most: truncated?", bytes_left, most));
+    lines.fail(numbered(header.entries, "entry", "entries") + ", as this line says",
+               fmt::format("only {} after it, room for {} at most: truncated?",
+                           numbered(bytes_left, "byte"), most));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "core/numbered.hpp"
 #include "io/dense_values.hpp"
 #include "io/file.hpp"
 #include "spmmbench/error.hpp"
@@ -159,8 +160,8 @@ DenseMatrix parse_npy_matrix(std::string_view file, const std::string& name, boo
     throw Error(fmt::format("{}: expected little-endian float16, float32 or float64, got {}", name,
                             quote(array.type)));
   if (array.shape.size() != 2)
-    throw Error(fmt::format("{}: expected a 2-D shape (rows, columns), got {} dimensions", name,
-                            array.shape.size()));
+    throw Error(fmt::format("{}: expected a 2-D shape (rows, columns), got {}", name,
+                            numbered(array.shape.size(), "dimension")));
   return widen_values(name, array.shape[0], array.shape[1], type, array.data, fp64,
                       array.fortran_order);
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/numbered.hpp"
 #include "io/csr_assembly.hpp"
 #include "io/file.hpp"
 #include "io/npy.hpp"
@@ -160,8 +161,8 @@ class Npz {
       : members_(members), path_(path), fp64_(fp64), memory_bytes_(memory_bytes) {
     const Array shape = vector("shape", "i");
     if (shape.count != 2)
-      throw Error(
-          fmt::format("{}: expected rows and columns, got {} numbers", shape.label, shape.count));
+      throw Error(fmt::format("{}: expected rows and columns, got {}", shape.label,
+                              numbered(shape.count, "number")));
     const std::vector<std::int64_t> sizes = read_integers(shape, 0, kMost, "rows and columns");
     rows_ = sizes[0];
     cols_ = sizes[1];

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/numbered.hpp"
 #include "io/dense_values.hpp"
 #include "io/file.hpp"
 #include "io/safetensors_header.hpp"
@@ -51,10 +52,10 @@ void check_bytes(const TensorInfo& tensor, const std::string& path) {
   const std::optional<std::size_t> count = value_count(tensor.shape);
   const std::size_t got = tensor.end - tensor.begin;
   if (!count || *count != got / bytes_of(*type) || got % bytes_of(*type) != 0)
-    throw Error(fmt::format(
-        "{}: expected data_offsets of {} that hold its {} {} values, got {} bytes", path,
-        quote(tensor.name), count ? fmt::format("{}", *count) : std::string("too many"),
-        tensor.dtype, got));
+    throw Error(fmt::format("{}: expected data_offsets of {} that hold its {} {} values, got {}",
+                            path, quote(tensor.name),
+                            count ? fmt::format("{}", *count) : std::string("too many"),
+                            tensor.dtype, numbered(got, "byte")));
 }
 
 // The tensors lie one behind another and fill the file.
@@ -73,8 +74,8 @@ void check_offsets(const std::vector<TensorInfo>& tensors, std::size_t data_byte
       throw Error(fmt::format("{}: expected tensors that do not overlap, got {} and {}", path,
                               quote(before->name), quote(tensor->name)));
     if (tensor->begin > end)
-      throw Error(fmt::format("{}: expected no gap before {}, got {} bytes", path,
-                              quote(tensor->name), tensor->begin - end));
+      throw Error(fmt::format("{}: expected no gap before {}, got {}", path, quote(tensor->name),
+                              numbered(tensor->begin - end, "byte")));
     end = tensor->end;
     before = tensor;
   }
@@ -91,7 +92,7 @@ TensorFile parse_safetensors(std::string_view file, const std::string& path) {
   const std::string foreign = describe_foreign_content(file.substr(0, 256));
   if (file.size() < kLengthBytes || !foreign.empty())
     throw Error(fmt::format("{}: expected a safetensors file, got {}", path,
-                            foreign.empty() ? fmt::format("{} bytes", file.size()) : foreign));
+                            foreign.empty() ? numbered(file.size(), "byte") : foreign));
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), kLengthBytes);
   if (length > kLongestHeader)
@@ -132,8 +133,8 @@ const TensorInfo& matrix_named(const TensorFile& file, const std::string& path,
     throw Error(fmt::format("{}:{}: expected {}, got {}", path, name, readable_dtypes(),
                             quote(found->dtype)));
   if (found->shape.size() != 2)
-    throw Error(fmt::format("{}:{}: expected a matrix, got {} dimensions", path, name,
-                            found->shape.size()));
+    throw Error(fmt::format("{}:{}: expected a matrix, got {}", path, name,
+                            numbered(found->shape.size(), "dimension")));
   return *found;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "core/numbered.hpp"
 #include "core/parse_json.hpp"
 #include "io/file.hpp"
 #include "io/safetensors.hpp"
@@ -75,9 +76,10 @@ std::vector<std::string> expand_tensors(const TensorPath& path) {
       found.push_back(full);
   }
   if (found.empty())
-    throw Error(fmt::format(
-        "{}: expected a matrix of {}{}, got none among {} tensors", path.file, readable_dtypes(),
-        path.tensor.empty() ? "" : " named " + quote(path.tensor, 120), file.tensors.size()));
+    throw Error(fmt::format("{}: expected a matrix of {}{}, got none among {}", path.file,
+                            readable_dtypes(),
+                            path.tensor.empty() ? "" : " named " + quote(path.tensor, 120),
+                            numbered(file.tensors.size(), "tensor")));
   return found;
 }
 

@@ -269,7 +269,7 @@ void follow_preparation(spmmbench_prepared& prepared, void* stream) {
   if (is_default(stream)) return;
   prepared.shared->has_other_streams = true;
   if (prepared.unwaited && prepared.shared->device->is_capturing(Stream{stream}))
-    throw Error("nobody has waited for what was prepared: settle the plan before a capture");
+    throw Error("preparation may still be running: settle the plan before a capture");
   wait_for_preparation(prepared);
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "core/steady_seconds.hpp"
 #include "gpu/csr_on_device.hpp"
 #include "gpu/download_csr.hpp"
 #include "gpu/scaled_launches.hpp"
@@ -37,7 +36,7 @@ class DownloadedCsr final : public LazyCsr {
 // In microseconds.
 double time_once(const KernelChoice& choice, Problem problem, const Spec& reorder,
                  const Operands& operands, std::int64_t calls, Device& device,
-                 const Scalars& scalars, std::int64_t members) {
+                 const Scalars& scalars, std::int64_t members, const Clock& clock) {
   StageTimer stages;
   std::optional<DownloadedCsr> downloaded;
   if (problem.on_device != nullptr)
@@ -47,7 +46,7 @@ double time_once(const KernelChoice& choice, Problem problem, const Spec& reorde
   poison(operands.c, choice.kernel->info(), device);
   device.flush_cache();
   device.wait_idle();
-  const double start = steady_seconds();
+  const double start = clock();
   std::optional<CsrOnDevice> copy;
   if (problem.on_device == nullptr && choice.kernel->info().prepares_on_device) {
     copy.emplace(*problem.a, problem.precision, device);
@@ -61,15 +60,15 @@ double time_once(const KernelChoice& choice, Problem problem, const Spec& reorde
   for (std::int64_t i = 0; i < calls; ++i)
     launches.launch(operands.b, operands.c, scalars, device.stream());
   device.wait_idle();
-  return (steady_seconds() - start) * 1e6;
+  return (clock() - start) * 1e6;
 }
 
 }  // namespace
 
 std::vector<std::pair<std::string, double>> measure_calls_curve(
-    const KernelChoice& choice, Problem problem, const Spec& reorder, const Operands& operands,
-    std::span<const std::int64_t> calls, Device& device, const Scalars& scalars,
-    std::int64_t members) {
+    const KernelChoice& choice, const Problem& problem, const Spec& reorder,
+    const Operands& operands, std::span<const std::int64_t> calls, Device& device,
+    const Scalars& scalars, std::int64_t members, const Clock& clock) {
   std::vector<std::pair<std::string, double>> curve;
   for (const std::int64_t count : calls) {
     std::vector<double> times;
@@ -78,7 +77,7 @@ std::vector<std::pair<std::string, double>> measure_calls_curve(
            (std::ssize(times) < kMostCurveRepeats && all_us < kCurveUs)) {
       poll_interrupt();
       times.push_back(
-          time_once(choice, problem, reorder, operands, count, device, scalars, members));
+          time_once(choice, problem, reorder, operands, count, device, scalars, members, clock));
       all_us += times.back();
     }
     curve.emplace_back(fmt::format("{}", count), summarise(std::move(times), 1).median_us);

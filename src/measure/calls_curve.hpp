@@ -13,6 +13,7 @@
 #include "measure/operands.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/scalars.hpp"
+#include "timing/sampler.hpp"
 
 namespace spmmbench {
 
@@ -28,8 +29,8 @@ inline constexpr double kCurveUs = 20'000;
 // the device counts. Else it begins there alone, and what a kernel copies of it to the host counts.
 // Throws what preparing throws, and Interrupted.
 std::vector<std::pair<std::string, double>> measure_calls_curve(
-    const KernelChoice& choice, Problem problem, const Spec& reorder, const Operands& operands,
-    std::span<const std::int64_t> calls, Device& device, const Scalars& scalars = {},
-    std::int64_t members = 1);
+    const KernelChoice& choice, const Problem& problem, const Spec& reorder,
+    const Operands& operands, std::span<const std::int64_t> calls, Device& device,
+    const Scalars& scalars = {}, std::int64_t members = 1, const Clock& clock = steady_seconds);
 
 }  // namespace spmmbench

@@ -4,10 +4,9 @@
 //
 //   - The launches of a batch take turns among a few views of B, which lie one behind the other in
 //     the same memory: no launch has the values of the one before it.
-//   - Before each batch some elements of B change, at places that a kernel cannot know, and those
-//   of
-//     the batch before it are as they were made. They take part in elements of C that the last
-//     launch of the batch writes.
+//   - Before each batch some elements of B change, at places that a kernel cannot know; those that
+//     changed for the batch before it get their first values. They take part in elements of C that
+//     the last launch of the batch writes.
 //   - After the batch these elements of C are read at once and compared with their own fp64 sums.
 //
 // Where launches read C, a batch begins with the same C, and what it makes of an element is

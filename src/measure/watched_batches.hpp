@@ -20,8 +20,8 @@ class WatchedBatches {
       : checks_(checks), c_type_(c_type), make_watcher_(std::move(make_watcher)) {}
 
   // Launches all of the batch, a few times where that leaves a doubt, and gives no time. Throws
-  // WrongLaunch where an element of C never was what a launch makes of it. False where nobody can
-  // look at C while launches run. `meanwhile` is called once, while they do.
+  // WrongLaunch where an element of C never was what a launch makes of it. False where C cannot be
+  // looked at while launches run. `meanwhile` is called once, while they do.
   bool launch(
       const Batch& batch, const Batch::Meanwhile& meanwhile = [] {});
 

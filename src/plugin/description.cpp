@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::int64_t kMostRowMultiple = 1024;  // more rows than any tile has
 
+bool are_sizes(const std::int64_t* sizes, std::size_t count) {
+  return count == 0 ||
+         (sizes != nullptr &&
+          std::all_of(sizes, sizes + count, [](std::int64_t size) { return size > 0; }));
+}
+
 // The nearest integer of 64 bits.
 std::int64_t integer_near(double value) {
   constexpr double kEnd = 0x1p63;
@@ -81,7 +87,7 @@ void check_variant(const spmmbench_variant& variant, const spmmbench_kernel& ker
   require(variant.accumulation == 0 || members(variant.accumulation, kAccumulations).size() == 1,
           "variants with one accumulation");
   require(std::min(variant.n_multiple, variant.max_n) >= 0, "multiples and largest sizes from 0");
-  require(variant.allowed_n_count == 0 || variant.allowed_n != nullptr, "allowed_n of variants");
+  require(are_sizes(variant.allowed_n, variant.allowed_n_count), "allowed_n from 1 of variants");
   require(
       kernel.c_row_multiple <= 1 || (variant.layouts & ~SPMMBENCH_SET(SPMMBENCH_ROW_MAJOR)) == 0,
       "SPMMBENCH_ROW_MAJOR as the one layout, for a c_row_multiple");
@@ -191,7 +197,7 @@ void check_description(const spmmbench_kernel& kernel) {
   require(kernel.c_row_multiple <= kMostRowMultiple, "c_row_multiple up to 1024");
   require(kernel.c_row_multiple <= 1 || kernel.layouts == SPMMBENCH_SET(SPMMBENCH_ROW_MAJOR),
           "SPMMBENCH_ROW_MAJOR as the one layout, for a c_row_multiple");
-  require(kernel.allowed_n_count == 0 || kernel.allowed_n != nullptr, "allowed_n");
+  require(are_sizes(kernel.allowed_n, kernel.allowed_n_count), "allowed_n from 1");
   require(kernel.prepare != nullptr && kernel.bind != nullptr && kernel.launch != nullptr &&
               kernel.destroy_plan != nullptr && kernel.destroy_prepared != nullptr,
           "prepare, bind, launch, destroy_plan and destroy_prepared");

@@ -92,8 +92,8 @@ const spmmbench_library& open_library(const std::string& path) {
     throw Error(fmt::format("speaks neither version {} nor 1 of spmmbench/plugin.h",
                             SPMMBENCH_ABI_VERSION));
   // In every version of the interface the struct begins with these two members.
-  if (library->size < offsetof(spmmbench_library, name) || library->abi_version < 1 ||
-      library->abi_version > SPMMBENCH_ABI_VERSION)
+  const bool has_both = library->size >= offsetof(spmmbench_library, name);
+  if (has_both && (library->abi_version < 1 || library->abi_version > SPMMBENCH_ABI_VERSION))
     throw Error(fmt::format("was compiled with version {} of spmmbench/plugin.h: expected {} or 1",
                             library->abi_version, SPMMBENCH_ABI_VERSION));
   if (library->size < sizeof(spmmbench_library))

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/numbered.hpp"
 #include "report/identity.hpp"
 #include "timing/quantiles.hpp"
 
@@ -155,7 +156,7 @@ std::string to_string(const Answer& answer, std::int64_t calls) {
   if (last.of_bound) text += fmt::format(", {:.2f} of the bound", *last.of_bound);
   if (asked == nullptr || calls == 1) return text;
   const Cost cost{asked->prepare_ms, asked->us};
-  return fmt::format("{} calls: {}, {} in all \u00b7 {}", calls,
+  return fmt::format("{}: {}, {} in all \u00b7 {}", numbered(calls, "call"),
                      label_of(asked->kernel, asked->reorder),
                      duration(cost.total_us(static_cast<double>(calls))), text);
 }

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "core/contains.hpp"
+#include "core/numbered.hpp"
 #include "report/identity.hpp"
 #include "spmmbench/printable.hpp"
 
@@ -271,9 +272,10 @@ void note_single_runs(const std::vector<ComparedCase>& cases, std::vector<std::s
     });
     if (count > 0)
       notes.push_back(fmt::format(
-          "{} cases on the {} have one run of each side, which {}: give several, or a "
-          "--calibration that has them",
-          count, on_cpu ? "CPU" : "GPU", on_cpu ? "says nothing" : "shows only large changes"));
+          "{} on the {} {} one run of each side, which {}: give several, or a --calibration that "
+          "has them",
+          numbered(count, "case"), on_cpu ? "CPU" : "GPU", count == 1 ? "has" : "have",
+          on_cpu ? "says nothing" : "shows only large changes"));
   }
 }
 
@@ -386,10 +388,9 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
     return rows.again && (rows.base.rows.empty() || rows.fresh.rows.empty());
   });
   if (alone > 0)
-    comparison.notes.push_back(fmt::format(
-        "{} rows are left out that measure a case of their document once more, which the other "
-        "side does not",
-        alone));
+    comparison.notes.push_back(
+        fmt::format("left out: {}, since only one side measures the case once more in its document",
+                    numbered(alone, "row")));
   for (const auto& [key, rows] : cases)
     comparison.cases.push_back(compare_case(key, rows, expected, options));
   const bool any_common =
@@ -405,8 +406,8 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
       comparison.cases.begin(), comparison.cases.end(),
       [](const ComparedCase& one) { return one.times.has_value() && !one.reason.empty(); });
   if (left_out > 0)
-    comparison.notes.push_back(
-        fmt::format("{} cases are compared without some of their runs: --all says why", left_out));
+    comparison.notes.push_back(fmt::format("{} compared without some of the runs: --all says why",
+                                           numbered(left_out, "case")));
 
   judge_times(comparison);
   std::stable_sort(comparison.cases.begin(), comparison.cases.end(),

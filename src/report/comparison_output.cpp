@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/numbered.hpp"
 #include "report/answer.hpp"
 #include "report/comparison.hpp"
 #include "report/identity.hpp"
@@ -97,8 +98,6 @@ std::string group_lines(const Comparison& comparison) {
   return lines + "\n";
 }
 
-std::string runs(std::size_t count) { return count == 1 ? "1 run" : fmt::format("{} runs", count); }
-
 // "0.31" for 0.3042: the value of --resolve with which this would be no problem.
 std::string rounded_up(double fraction) {
   return fmt::format("{:.2f}", std::ceil(fraction * 100) / 100);
@@ -147,8 +146,8 @@ std::string not_compared(const Comparison& comparison) {
     if (const int count = comparison.count(verdict); count > 0)
       what.push_back(fmt::format("{} {}", count, to_string(verdict)));
   return what.empty() ? ""
-                      : fmt::format("  of {} cases compared; not compared: {}\n",
-                                    comparison.compared(), fmt::join(what, ", "));
+                      : fmt::format("  of {} compared; not compared: {}\n",
+                                    numbered(comparison.compared(), "case"), fmt::join(what, ", "));
 }
 
 // The verdict over everything, which the exit code repeats.
@@ -157,10 +156,10 @@ std::string conclusion(const Comparison& comparison) {
   if (comparison.regression()) {
     std::vector<std::string> what;
     if (const int groups = comparison.count_groups(Change::slower); groups > 0)
-      what.push_back(fmt::format("{} SLOWER geometric means", groups));
+      what.push_back(numbered(groups, "SLOWER geometric mean"));
     for (const CaseVerdict verdict : kVerdicts)
       if (comparison.fails(verdict) && cases(verdict) > 0)
-        what.push_back(fmt::format("{} {} cases", cases(verdict), to_string(verdict)));
+        what.push_back(numbered(cases(verdict), fmt::format("{} case", to_string(verdict))));
     return fmt::format("REGRESSION: {}\n", fmt::join(what, ", "));
   }
   if (comparison.able_to_tell())
@@ -176,10 +175,8 @@ std::string conclusion(const Comparison& comparison) {
   std::string limit = fmt::format("{:g} %", (groups > 0 ? of_group : of_case) * 100);
   if (groups > 0 && unseen > 0 && of_case != of_group)
     limit += fmt::format(" (of a case {:g} %)", of_case * 100);
-  return fmt::format(
-             "NOT ABLE TO TELL: in {} geometric means and {} cases a slowdown of {} could go "
-             "unseen\n",
-             groups, unseen, limit) +
+  return fmt::format("NOT ABLE TO TELL: in {} and {} a slowdown of {} could go unseen\n",
+                     numbered(groups, "geometric mean"), numbered(unseen, "case"), limit) +
          remedy(comparison);
 }
 
@@ -204,10 +201,11 @@ std::string format_comparison(const Comparison& comparison, bool all) {
     if (const int count = comparison.count(verdict); count > 0)
       counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
   text += fmt::format("{}\n", fmt::join(counts, ", "));
-  text += fmt::format("BASE: {} of {}; NEW: {} of {}\n", runs(comparison.base_files.size()),
-                      clip(printable_message(comparison.base_revision), 30),
-                      runs(comparison.new_files.size()),
-                      clip(printable_message(comparison.new_revision), 30));
+  text +=
+      fmt::format("BASE: {} of {}; NEW: {} of {}\n", numbered(comparison.base_files.size(), "run"),
+                  clip(printable_message(comparison.base_revision), 30),
+                  numbered(comparison.new_files.size(), "run"),
+                  clip(printable_message(comparison.new_revision), 30));
   text += fmt::format("minimum effect {:g} %, significance {:g}\n",
                       comparison.options.min_effect * 100, comparison.options.alpha);
   for (const std::string& note : comparison.notes)

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/contains.hpp"
+#include "core/numbered.hpp"
 #include "io/file.hpp"
 #include "io/input.hpp"
 #include "report/answer.hpp"
@@ -116,8 +117,9 @@ void require_no_unfinished(const RunOutputs& paths, bool can_resume) {
   if (!has_content(path)) return;
   const Contents found = readable(path);
   if (found.rows > 0 && !found.complete)
-    throw Error(fmt::format("{}: has {} cases of a run that did not end: {}--overwrite gives it up",
-                            path, found.rows, can_resume ? "--resume goes on with it, " : ""));
+    throw Error(fmt::format("{}: has {} of a run that did not end: {}--overwrite gives it up", path,
+                            numbered(found.rows, "case"),
+                            can_resume ? "--resume goes on with it, " : ""));
 }
 
 std::optional<RunContext> earlier_context(const RunOutputs& paths) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/numbered.hpp"
 #include "report/identity.hpp"
 #include "spmmbench/printable.hpp"
 
@@ -118,9 +119,10 @@ std::string format_junit(const Comparison& comparison) {
     suite.add("comparison", "times", 0, Outcome::error, to_string(Change::not_able_to_tell),
               comparison.compared() == 0
                   ? "no case was timed on both sides"
-                  : fmt::format("of {} geometric means and {} cases it cannot be told",
-                                comparison.count_groups(Change::not_able_to_tell),
-                                comparison.count(CaseVerdict::not_able_to_tell)));
+                  : fmt::format("of {} and {} it cannot be told",
+                                numbered(comparison.count_groups(Change::not_able_to_tell),
+                                         "geometric mean"),
+                                numbered(comparison.count(CaseVerdict::not_able_to_tell), "case")));
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuite name=\"spmmbench compare\" tests=\"{}\" failures=\"{}\" errors=\"{}\" "

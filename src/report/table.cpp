@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/numbered.hpp"
 #include "report/answer.hpp"
 #include "report/identity.hpp"
 #include "report/table_columns.hpp"
@@ -80,11 +81,11 @@ std::vector<TableGroup> groups_of(std::span<const ResultRow> rows, const TableSt
 
 std::string title_of(const ResultRow& row, std::int64_t calls) {
   const std::string operation = operation_of(row);
-  return fmt::format("{}: {} x {}, {} nonzeros, N = {}{}{}{}{}", printable_message(row.matrix.name),
-                     row.matrix.rows, row.matrix.cols, row.matrix.nnz, row.n,
+  return fmt::format("{}: {} x {}, {}, N = {}{}{}{}{}", printable_message(row.matrix.name),
+                     row.matrix.rows, row.matrix.cols, numbered(row.matrix.nnz, "nonzero"), row.n,
                      row.layout == "row" ? "" : ", column-major", operation.empty() ? "" : ", ",
                      operation,
-                     calls == 0 ? "" : fmt::format(", preparation counted for {} calls", calls));
+                     calls == 0 ? "" : ", preparation counted for " + numbered(calls, "call"));
 }
 
 // The rows that the break-even of `rows` is against; empty where no row has one.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <new>
 
+#include "core/numbered.hpp"
 #include "gpu/backend.hpp"
 #include "io/file.hpp"
 #include "io/output.hpp"
@@ -134,7 +135,7 @@ ExitCode print_dry_run(const RunOptions& options) {
             matrix.source, format_bytes(static_cast<double>(most_bytes)),
             format_bytes(static_cast<double>(diagonal_bytes(loaded->a.csr, options.cases.batch))));
   }
-  print("{} cases of {} inputs on {}\n", cases, options.cases.inputs.size(),
+  print("{} of {} on {}\n", numbered(cases, "case"), numbered(options.cases.inputs.size(), "input"),
         on_gpu ? "the GPU" : "the CPU");
   return all_readable ? ExitCode::ok : ExitCode::usage;
 }

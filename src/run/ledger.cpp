@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/numbered.hpp"
 #include "io/input.hpp"
 #include "io/output.hpp"
 #include "report/baselines.hpp"
@@ -97,12 +98,15 @@ void Ledger::add(ResultRow row, std::vector<ResultRow>& rows_of_matrix) {
   wrong_ |= row.status == Status::wrong;
   failed_ |= row.status == Status::failed || row.status == Status::timeout;
   measured_ |= row.status != Status::skipped;
+  if (row.status != Status::ok && row.status != Status::skipped && unproved_++ == 0)
+    first_unproved_ = fmt::format("{} n={} {} {}: {}: {}", row.matrix.source, row.n, row.precision,
+                                  label_of(row), to_string(row.status), row.reason);
   warnings_.add(row);
   const std::size_t given_up = journal_ ? journal_->append(row) : 0;
   if (given_up > 0) {
     progress_->clear();
-    say("spmmbench: {}: another matrix than before: {} earlier rows are given up\n",
-        row.matrix.source, given_up);
+    say("spmmbench: {}: another matrix than in {}, which the run gives up\n", row.matrix.source,
+        numbered(given_up, "recorded row"));
   }
   if (options_.outputs.jsonl) show(options_.outputs.line_prefix + dump_line(to_json(row)) + '\n');
   rows_of_matrix.push_back(std::move(row));
@@ -199,8 +203,16 @@ void Ledger::note_other_rows() const {
     if (names.size() < kMostNamed) names.push_back(name);
   }
   if (others.size() > kMostNamed) names.push_back("...");
-  say("spmmbench: {} rows of {} matrices that are not among these inputs stay: {}\n", rows,
-      others.size(), fmt::join(names, ", "));
+  say("spmmbench: kept: {} of {} not among these inputs: {}\n", numbered(rows, "row"),
+      numbered(others.size(), "matrix", "matrices"), fmt::join(names, ", "));
+}
+
+void Ledger::tell_failures() const {
+  if (!options_.outputs.tells_failures || !(wrong_ || failed_)) return;
+  if (unproved_ == 0)
+    return say("spmmbench: no case of this run failed, but recorded ones did or are wrong\n");
+  say("spmmbench: {} of {} failed or wrong, the first: {}\n", unproved_, numbered(planned_, "case"),
+      printable_message(first_unproved_));
 }
 
 ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
@@ -228,6 +240,7 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
           resumable ? ", and --resume goes on" : "");
     return ExitCode::interrupted;
   }
+  tell_failures();
   if (wrong_) return ExitCode::wrong_result;
   if (failed_ || incomplete_) return ExitCode::some_failed;
   if (unreadable_) return ExitCode::usage;

@@ -60,6 +60,7 @@ class Ledger {
   void show(const std::string& text);  // on stdout
   void add_earlier(std::vector<ResultRow>& rows, TableStyle& style) const;
   void write_outputs(const ClockState& clocks_after, bool interrupted);
+  void tell_failures() const;
 
   const RunOptions& options_;
   std::optional<Journal> journal_;
@@ -68,6 +69,8 @@ class Ledger {
   Warnings warnings_;
   ClockState clocks_before_;
   std::size_t planned_ = 0;
+  std::size_t unproved_ = 0;  // cases of this run that failed or are wrong
+  std::string first_unproved_;
   std::string output_error_;  // why stdout could not be written; output files still are
   bool wrong_ = false, failed_ = false, unreadable_ = false, incomplete_ = false;
   bool measured_ = false;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/numbered.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/nvml.hpp"
 #include "io/output.hpp"
@@ -30,15 +31,15 @@ Machine open_machine(const RunOptions& options) {
                             options.cases.gpus, kMostHostRanks));
   if (starts_ranks && on_gpus && options.cases.gpus > count)
     throw Error(fmt::format(
-        "--gpus {}: this machine has {} CUDA devices; with --device -1 processes on the "
-        "CPU take their place",
-        options.cases.gpus, count));
+        "--gpus {}: this machine has {}; with --device -1 processes on the CPU take their place",
+        options.cases.gpus, numbered(count, "CUDA device")));
   std::vector<int> wanted = options.machines.devices;
   if (wanted.empty()) wanted = {options.protocol.device};
   for (const int index : wanted) {
     // Where there is no GPU, the default device 0 means the CPU kernels.
     if (index >= count && (count > 0 || index > 0 || !options.machines.devices.empty()))
-      throw Error(fmt::format("device {}: this machine has {} CUDA devices", index, count));
+      throw Error(
+          fmt::format("device {}: this machine has {}", index, numbered(count, "CUDA device")));
     if (index >= 0 && index < count && cuda.devices[index].name != cuda.devices[wanted[0]].name)
       throw Error(fmt::format("devices {} are of different models", fmt::join(wanted, ",")));
   }

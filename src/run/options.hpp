@@ -76,6 +76,7 @@ struct Outputs {
   std::string shard;                        // --shard I/N; empty: all inputs
   bool dry_run = false;                     // write the names of the cases and measure none
   bool quiet = false;                       // no status, no tables: files only
+  bool tells_failures = false;              // in one line on stderr, where nothing else does
   bool tables = true;                       // on stdout
   TableStyle table;
   bool calls_given = false;  // --calls; if not, those of the run that this one goes on with

@@ -325,7 +325,7 @@ RunOptions with_place(RunOptions options) {
   if (options.protocol.device >= 0) options.protocol.device = place->on_host;
   if (place->rank == 0) return options;
   options.outputs.json = options.outputs.csv = {};
-  options.outputs.jsonl = options.outputs.tables = false;
+  options.outputs.jsonl = options.outputs.tables = options.outputs.tells_failures = false;
   options.outputs.quiet = true;
   return options;
 }

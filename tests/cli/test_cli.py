@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 
 from cli_case import ENVIRONMENT, PROGRAM, QUICK, SMALL, SOURCE, CliCase, main, read
 
@@ -90,6 +91,18 @@ class RunTest(CliCase):
         result = self.run_cpu(SMALL, "--quiet")
         self.assertEqual((result.stdout, result.stderr), ("", ""))
 
+    def test_a_quiet_run_says_in_one_line_what_failed(self):
+        faults = os.environ.get("SPMMBENCH_FAULTS")
+        if not faults:
+            self.skipTest("SPMMBENCH_FAULTS is not set")
+        for kernels, code, said in (("planted_throw", 4, "1 of 1 case failed or wrong, the first: "),
+                                    ("cpu_csr,planted_throw,planted_wrong", 2, "2 of 3 cases failed or wrong, the first: ")):
+            for isolation in ((), ("--isolate",)):
+                result = subprocess.run([faults, "run", SMALL, "-k", kernels, "-n", "8", *QUICK, "-q", *isolation],
+                                        env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=120)
+                self.assertEqual(result.stdout, "")
+                self.assert_one_line(result, code, f"spmmbench: {said}{SMALL} n=8 fp16 planted_throw: failed: ")
+
     def test_the_command_of_a_row_measures_it_again(self):
         out, again = self.folder / "out.json", self.folder / "again.json"
         self.run_cpu(SMALL, "-n", "3,5", "--precision", "tf32", "--reorder", "degree", "--seed", "7",
@@ -143,12 +156,12 @@ class RunTest(CliCase):
         result = self.run_cpu(SMALL, "-n", "8,16", "--reorder", "none,degree", "--json", out, "--dry-run")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         lines = result.stdout.splitlines()
-        self.assertEqual(lines[-1], "4 cases of 1 inputs on the CPU")
+        self.assertEqual(lines[-1], "4 cases of 1 input on the CPU")
         self.assertIn(f"{SMALL} n=16 fp16 cpu_csr [degree]", lines)
         self.assertEqual(list(self.folder.iterdir()), [])
         self.run_cpu(SMALL, "-n", "8", "--json", out)
         result = self.run_cpu(SMALL, "-n", "8,16", "--json", out, "--dry-run", "--resume")
-        missing = f"{SMALL} n=16 fp16 cpu_csr\n1 cases of 1 inputs on the CPU\n"
+        missing = f"{SMALL} n=16 fp16 cpu_csr\n1 case of 1 input on the CPU\n"
         self.assertEqual(result.stdout, missing)
         csv = self.folder / "out.csv"
         self.run_cpu(SMALL, "-n", "8", "--csv", csv)
@@ -168,7 +181,7 @@ class RunTest(CliCase):
         for args, n in (((SMALL, "--b", b), 12), ((SMALL, "--b", raw), 6), ((esmm, "-n", 24), 24), ((esmm,), 24)):
             with self.subTest(args=args):
                 planned = self.run_cpu(*args, "--dry-run")
-                self.assertEqual(planned.stdout, f"{args[0]} n={n} fp16 cpu_csr\n1 cases of 1 inputs on the CPU\n")
+                self.assertEqual(planned.stdout, f"{args[0]} n={n} fp16 cpu_csr\n1 case of 1 input on the CPU\n")
                 self.run_cpu(*args, "-q", "--json", out)
                 self.assertEqual([row["n"] for row in read(out)["rows"]], [n])
         self.assert_one_line(self.run_cpu(SMALL, "--b", "no_such.npy", "--dry-run"), 1, "no_such.npy: cannot open")
@@ -189,7 +202,7 @@ class RunTest(CliCase):
         out = self.folder / "out.json"
         repeated = (SMALL, SMALL, "-n", "8,8,4:8", "--precision", "fp16,fp32,fp16", "--reorder", "none,degree,degree,none")
         planned = self.run_cpu(*repeated, "--dry-run").stdout.splitlines()
-        self.assertEqual(planned[-1], "8 cases of 1 inputs on the CPU")
+        self.assertEqual(planned[-1], "8 cases of 1 input on the CPU")
         self.assertEqual(len(set(planned)), 9)
         self.run_cpu(*repeated, "-q", "--json", out)
         self.assertEqual(len(read(out)["rows"]), 8)
@@ -207,7 +220,7 @@ class RunTest(CliCase):
             refused = [self.run_cpu(good, bad, "-n", 4, "-q", *more) for more in ((), ("--dry-run",))]
             self.assertEqual([result.returncode for result in refused], [1, 1], name)
             self.assertEqual(refused[0].stderr, refused[1].stderr)
-            self.assertIn(f"{good} n=4 fp16 cpu_csr\n1 cases of 2 inputs", refused[1].stdout)
+            self.assertIn(f"{good} n=4 fp16 cpu_csr\n1 case of 2 inputs", refused[1].stdout)
         b = self.folder / "b.npy"
         self.spmmbench("generate", "uniform?rows=3&cols=4", b)
         for args in (("--b", b), ("--prune", "magnitude:0.5"), ("--json", self.folder / "good.mtx" / "out.json"),
@@ -250,15 +263,19 @@ class RunTest(CliCase):
         self.assertEqual((computed["kept_stages"], kept["kept_stages"]), ([], ["reorder"]))
         self.assertEqual(computed["stages_ms"]["reorder"], kept["stages_ms"]["reorder"])
 
-    def test_the_time_of_several_calls_is_measured_and_near_the_sum(self):
+    def test_the_time_of_several_calls_is_measured(self):
+        # tests/host/measure/calls_curve_test.cpp compares it with the sum, on a clock of its own.
         out = self.folder / "out.json"
+        start = time.monotonic()
         self.run_cpu("gen:uniform?rows=20000&cols=20000", "-k", "cpu_csr", "--no-baselines", "-n", "64", "--json", out,
                      "--calls-curve", "1,30", "--isolate")
+        whole_us = 1e6 * (time.monotonic() - start)
         (row,) = read(out)["rows"]
-        prepare_us = 1e3 * sum(ms for stage, ms in row["stages_ms"].items() if stage != "load")
         self.assertEqual(list(row["calls_us"]), ["1", "30"])
-        summed_us = prepare_us + 30 * row["hot"]["median_us"]
-        self.assertTrue(summed_us / 3 < row["calls_us"]["30"] < 3 * summed_us, (row["calls_us"], summed_us))
+        for calls, us in row["calls_us"].items():
+            self.assertGreater(us, int(calls) * row["metrics"]["least_us"])
+        # Of three times or more, two are at least as long as their median.
+        self.assertLess(2 * sum(row["calls_us"].values()), whole_us)
         self.assertEqual(row["calls_a_memory"], "host")
         for wrong in (("--calls-curve", "1,x"), ("--a-memory", "cuda"), ("--calls-curve", "1", "--a-memory", "gpu")):
             result = self.run_cpu(SMALL, *wrong)

@@ -181,7 +181,7 @@ class Inputs(CliCase):
         )
         self.assertTrue(all(row["matrix"]["nnz"] == 48 * 16 for row in rows), rows)
         result = self.run_cpu(f"{path}:norm.weight", "--quiet")
-        self.assert_one_line(result, 1, ":norm.weight: expected a matrix, got 1 dimensions")
+        self.assert_one_line(result, 1, ":norm.weight: expected a matrix, got 1 dimension")
 
     def test_a_tensor_without_a_name_is_refused(self):
         path = self.folder / "model.safetensors"

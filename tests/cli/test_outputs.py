@@ -307,7 +307,7 @@ class EarlierRunTest(CliCase):
         before = {case_of(row): row for row in read(self.out)["rows"]}
         self.write_matrix("2 2 1\n1 2 1\n")
         result = self.run_it("-n", "8,16", "--resume")
-        self.assertIn("another matrix than before: 2 earlier rows are given up", result.stderr)
+        self.assertIn("another matrix than in 2 recorded rows, which the run gives up", result.stderr)
         after = {case_of(row): row for row in read(self.out)["rows"]}
         self.assertEqual(after.keys(), before.keys())
         for key, row in after.items():

@@ -101,6 +101,10 @@ class PlotTest(ReportCase):
         self.assertIn("auto (3 save)", gain)  # against cuSPARSE, which is not drawn
         self.assertNotIn("without a baseline", gain)
 
+    def test_an_empty_path_is_refused(self):
+        self.assert_one_line(self.run_script("plot.py", self.write(many_rows()), "--out", ""),
+                             "argument --out: expected a path, got an empty text")
+
     def test_a_kernel_that_the_run_does_not_have_is_refused(self):
         path = self.write(many_rows())
         for kernels in ("rsh_smpm", "async*,no_such*", ""):
@@ -209,7 +213,7 @@ class PlotTest(ReportCase):
 
     def test_points_below_the_axis_are_counted(self):
         rows = many_rows() + [row("m0", "slow", 1000.0)]
-        self.assertIn("Below 0.1, off the axis: slow 1 cases.", words(rows, "speedup_distribution"))
+        self.assertIn("Cases below 0.1, off the axis: slow 1.", words(rows, "speedup_distribution"))
 
     def test_kernels_whose_preparation_never_pays_are_named(self):
         rows = many_rows() + [row("m0", "late", 90.0, stages_ms={"build": 50.0})]

@@ -68,7 +68,7 @@ class CExample(Plugins):
         profiled = self.spmmbench("profile", SMALL, "-k", library, "--precision", "fp32", "--device", "-1")
         self.assertIn("csr_strips:csr_strips fp32: one launch, verified", profiled.stdout)
         planned = self.spmmbench("run", SMALL, "-k", library, "--dry-run", *QUICK)
-        self.assertIn("fp16 csr_strips:csr_strips\n1 cases", planned.stdout)
+        self.assertIn("fp16 csr_strips:csr_strips\n1 case ", planned.stdout)
         unknown = self.spmmbench("run", SMALL, "-k", f"{library}:nothing*", *QUICK)
         self.assertEqual(unknown.returncode, 1)
         self.assertIn("there are: csr_strips:csr_strips", unknown.stderr)
@@ -352,7 +352,9 @@ class Faults(Plugins):
                 ("lines_of_help", "kernel misfit: option width: expected a help of one line"),
                 ("lines_of_summary", "kernel misfit: expected a summary and a source of one line"),
                 ("", ""), ("variant_of_a_number", "kernel misfit: expected variants of an option that is a choice"),
-                ("scales_of_blocks", "kernel misfit: expected precisions, none with scales of blocks")), 1):
+                ("scales_of_blocks", "kernel misfit: expected precisions, none with scales of blocks"),
+                ("no_table", "spmmbench_library.size is 0: expected "),
+                ("negative_n", "kernel misfit: expected allowed_n from 1")), 1):
             if not name:
                 continue
             compile_plugin(name + ".so", "misfit.c", f"-DMISFIT={misfit}")

@@ -81,7 +81,7 @@ class ProfileTest(CliCase):
         self.assertIn("interrupted: what was measured is kept\n", said)
         result = self.spmmbench(*command, 8, env=environment)
         self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertRegex(result.stderr, r"has \d cases of a run that did not end: --overwrite gives it up\n")
+        self.assertRegex(result.stderr, r"has \d cases? of a run that did not end: --overwrite gives it up\n")
         result = self.spmmbench(*command, 8, "--overwrite", env=environment)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(len(read(out)["rows"]), 1)

@@ -210,7 +210,7 @@ class PageTest(ReportCase):
         page = self.open(self.write(before, "before.json"), self.write(after, "after.json"))
         text = page.run("document.querySelector('#compared').textContent")
         self.assertIn("38 cases in both runs", text)
-        self.assertTrue(text.endswith(" 2 cases of A are not in B. 1 cases of B are not in A."), text)
+        self.assertTrue(text.endswith(" 2 cases of A not in B. 1 case of B not in A."), text)
 
     def test_runs_without_a_case_in_common_say_so(self):
         page = self.open(

@@ -57,7 +57,7 @@ class ScalingTest(ReportCase):
         path = self.folder / "scaling.svg"
         rows = [split_row("a", name, gpus, 100, 200) for name in ("rows", "columns") for gpus in (2, 4)]
         self.lines(rows, "--figure", path)
-        self.assertEqual(path.read_text(encoding="utf-8").count("1 cases"), 2)
+        self.assertEqual(path.read_text(encoding="utf-8").count("1 case"), 2)
 
     def test_of_one_number_of_gpus_the_figure_has_a_line_for_each_matrix_by_the_rows_that_are_needed(self):
         rows = [split_row("a", "rows", 2, 100, 200), split_row("a", "columns", 2, 90, 200), split_row("b", "rows", 2, 100, 50)]

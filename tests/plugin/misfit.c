@@ -34,7 +34,9 @@ enum {
   LINES_OF_SUMMARY,
   PRINTS, /* none */
   VARIANT_OF_A_NUMBER,
-  SCALES_OF_BLOCKS /* which the structs do not have */
+  SCALES_OF_BLOCKS, /* which the structs do not have */
+  NO_TABLE,         /* of no size */
+  NEGATIVE_N
 };
 
 static const char* last_error(void) { return ""; }
@@ -76,6 +78,8 @@ static const spmmbench_variant variant = {.size = sizeof variant, .option = "wid
 static const spmmbench_variant* const variants[] = {&variant};
 static const spmmbench_option* const options[] = {MISFIT == NO_OPTION ? NULL : &option, &option};
 
+static const int64_t negative[] = {-8};
+
 static const spmmbench_kernel kernel = {
     .size = MISFIT == SMALL_KERNEL   ? 40
             : MISFIT == LARGE_KERNEL ? sizeof kernel + 64
@@ -92,6 +96,8 @@ static const spmmbench_kernel kernel = {
     .row_ptr_types = SPMMBENCH_SET(SPMMBENCH_I32),
     .col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32),
     .a_value_types = 1,
+    .allowed_n = negative,
+    .allowed_n_count = MISFIT == NEGATIVE_N,
     .n_multiple = 1,
     .options = options,
     .option_count = MISFIT == TWO_OPTIONS ? 2 : 1,
@@ -104,7 +110,9 @@ static const spmmbench_kernel kernel = {
     .variant_count = MISFIT == VARIANT_OF_A_NUMBER};
 static const spmmbench_kernel* const kernels[] = {MISFIT == NO_KERNEL ? NULL : &kernel, &kernel};
 static const spmmbench_library library = {
-    MISFIT == SMALL_TABLE ? 24 : sizeof library,
+    MISFIT == SMALL_TABLE ? 24
+    : MISFIT == NO_TABLE  ? 0
+                          : sizeof library,
     MISFIT == NEWER_TABLE ? SPMMBENCH_ABI_VERSION + 1 : SPMMBENCH_ABI_VERSION,
     "misfit",
     "1",

@@ -326,6 +326,8 @@ class Verification(unittest.TestCase):
         self.assertEqual((row["verify"]["worst_row"], row["verify"]["worst_col"]), (3, 2))
 
     def test_questions_that_do_not_fit_are_refused(self):
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "candidates is empty"):
+            spmmbench.benchmark({}, matrix(), 8)
         with self.assertRaisesRegex(spmmbench.InvalidArgument, "candidates is a list"):
             spmmbench.benchmark([lambda b: b], matrix(), 8)
         for options in ({"precision": "fp8"}, {"c_type": "int"}, {"layout": "both"}):

@@ -29,9 +29,12 @@ class Refusals(unittest.TestCase):
         self.refused("B holds fp16; fp32 is wanted", lambda: plan @ dense(50, 8, np.float16))
         self.refused("B holds fp64; fp32 is wanted", lambda: plan @ dense(50, 8, np.float64))
         self.refused("B is int32", lambda: plan @ np.ones((50, 8), np.int32))
+        self.refused("a stream is given; a plan on the CPU has none", lambda: plan(b, stream=1))
+        nothing = ([0, 1], [0], np.array([None]), (1, 1))
+        self.refused("A has values of object; real numbers are wanted", lambda: cpu_plan(nothing, 8))
         self.refused("strides", lambda: plan @ np.asfortranarray(b))
         self.refused("strides", lambda: plan @ wide[:, ::2])
-        self.refused("B has 1 dimensions", lambda: plan @ b[0])
+        self.refused("B is 1-dimensional", lambda: plan @ b[0])
         self.refused("a list", lambda: plan @ b.tolist())
         self.refused("C is 60 x 7", lambda: plan(b, out=np.zeros((60, 7), np.float32)))
         self.refused("C holds fp16", lambda: plan(b, out=np.zeros((60, 8), np.float16)))
@@ -44,7 +47,7 @@ class Refusals(unittest.TestCase):
             (CudaInterface(), "B lies on a GPU; the plan is for the CPU"),
             (CudaInterface(typestr="<f8"), "B holds fp64; fp32 is wanted"),
             (CudaInterface(typestr=">f4"), "B is >f4"),
-            (CudaInterface(shape=(50,)), "B has 1 dimensions"),
+            (CudaInterface(shape=(50,)), "B is 1-dimensional"),
             (CudaInterface(shape=(50, 7)), "B is 50 x 7; 50 x 8 is wanted"),
             (CudaInterface(strides=(34, 4)), "strides of .34, 4. bytes"),
             (CudaInterface(mask=CudaInterface()), "B is a masked array"),
@@ -181,7 +184,7 @@ class Refusals(unittest.TestCase):
         given = (a.indptr, a.indices, a.data[:-1], a.shape)
         self.refused("values", lambda: cpu_plan(given, 8))
         given = (a.indptr, a.indices.reshape(1, -1), a.data, a.shape)
-        self.refused("column indices in 2 dimensions", lambda: cpu_plan(given, 8))
+        self.refused("2-dimensional column indices", lambda: cpu_plan(given, 8))
 
     def test_duplicates_and_unsorted_columns_of_a_tuple(self):
         for columns in ([0, 1, 1], [1, 0, 1]):

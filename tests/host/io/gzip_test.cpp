@@ -3,6 +3,8 @@
 #include "io/file.hpp"
 #include "io_fixtures.hpp"
 
+#include <fmt/format.h>
+
 namespace spmmbench::test {
 namespace {
 
@@ -22,6 +24,23 @@ TEST(Gzip, UnpacksWhatItPackedAndWhatIsConcatenated) {
     EXPECT_EQ(inflate_all(folder.write("a.gz", packed + packed)), text + text);
     EXPECT_EQ(inflate_all(folder.write("a.gz", packed + std::string(100, '\0'))), text);
     EXPECT_EQ(unpack_matrix_text(folder.write("a.gz", packed)).text.view(), text);
+  }
+}
+
+TEST(Gzip, WhatFollowsAndIsNoMemberIsAnError) {
+  const ScratchFolder folder;
+  for (const std::size_t bytes : {0, 300, 262144}) {
+    const std::string packed = gzip_bytes(folder, some_text(bytes));
+    for (const std::string& behind :
+         {std::string("x"), std::string("\x1f"), std::string("1 1 1\n"),
+          std::string(100, '\0') + "x", std::string(1, '\0') + packed}) {
+      const std::string path = folder.write("a.gz", packed + behind);
+      const std::string message = error_of([&] { unpack_matrix_text(path); });
+      EXPECT_TRUE(contains(message, "expected the end of the file behind the gzip data, got '"))
+          << message;
+      EXPECT_TRUE(message.ends_with(fmt::format(" at byte {}", packed.size()))) << message;
+      EXPECT_FALSE(contains(message, "\n"));
+    }
   }
 }
 

@@ -283,7 +283,7 @@ TEST(MatrixMarket, SizesBeyond32BitsAreRefusedBeforeAnythingIsAllocated) {
               parse_matrix_market(pattern + "2000000000 3 1\n1 1\n", "a.mtx",
                                   {.memory_bytes = 1'000'000'000});
             }),
-            "a.mtx:2: expected a matrix that fits in memory, got 2000000000 x 3 with 1 entries: "
+            "a.mtx:2: expected a matrix that fits in memory, got 2000000000 x 3 with 1 entry: "
             "needs 16.0 GB, 1.0 GB available");
 }
 
@@ -369,7 +369,7 @@ TEST(MatrixMarket, BadFilesGetOneLineThatSaysWhereAndWhat) {
       {kReal + std::string("3 3 2\n1 1 1\n% note\n2 2 2\n"),
        "a.mtx:4: expected a row from 1 to 3, got '%'"},
       {kReal + std::string("3 3 1\n1 1 1\n2 2 2\n"),
-       "a.mtx:4: expected the end of the file after 1 entries, got '2'"},
+       "a.mtx:4: expected the end of the file after 1 entry, got '2'"},
       {kReal + std::string("3 3 2\n1 1 1.000000000\n"),
        "a.mtx:3: expected 2 entries, got the end of the file after 1"},
       {head + "coordinate integer general\n3 3 1\n1 1 1.5\n",

@@ -202,7 +202,7 @@ TEST(Npz, ArraysThatDoNotFitTogetherAreRefused) {
             "f(data.npy): expected a vector as long as its header says, got 12 bytes");
   EXPECT_EQ(refusal("data", npy("<f4", "False", "(4,)", std::vector<float>{0, 3, 1})),
             "f(data.npy): expected a vector as long as its header says, got 12 bytes");
-  EXPECT_EQ(refusal("shape", ints({3})), "f(shape.npy): expected rows and columns, got 1 numbers");
+  EXPECT_EQ(refusal("shape", ints({3})), "f(shape.npy): expected rows and columns, got 1 number");
   EXPECT_EQ(refusal("shape", ints({-3, 4})),
             "f(shape.npy): expected rows and columns from 0 to 2147483647, got -3 at 0");
   NpzMembers dense = {{"arr_0", matrix().at("data")}};

@@ -138,7 +138,7 @@ TEST(Safetensors, WhatIsNoMatrixOfFloatsIsRefusedByName) {
   const auto refusal = [&](const char* name) {
     return error_of([&] { read_tensor(path, name); }).substr(path.size());
   };
-  EXPECT_EQ(refusal("norm"), ":norm: expected a matrix, got 1 dimensions");
+  EXPECT_EQ(refusal("norm"), ":norm: expected a matrix, got 1 dimension");
   EXPECT_EQ(refusal("ids"), ":ids: expected F32, F16, BF16, F64, F8_E4M3 or F8_E5M2, got 'I64'");
   EXPECT_EQ(refusal("w8"), ":w8: expected F32, F16, BF16, F64, F8_E4M3 or F8_E5M2, got 'F8_E8M0'");
   EXPECT_EQ(refusal("none"), ": no tensor 'none' among its 7");

@@ -7,6 +7,7 @@
 #include "fake_device.hpp"
 #include "gpu/csr_on_device.hpp"
 #include "matrices.hpp"
+#include "report/answer.hpp"
 
 namespace spmmbench {
 namespace {
@@ -15,8 +16,15 @@ namespace {
 // it a copy of a row pointer to the host, o a row order that is computed, b a plan, l a launch.
 std::string events;
 
+// A clock that only these move. Binary fractions, so that their sums are exact.
+double now_s = 0, pace = 1;
+constexpr double kFlushS = 1, kPrepareS = 1 / 8.0, kBindS = 1 / 16.0, kLaunchS = 1 / 256.0;
+
 class CountedDevice final : public FakeDevice {
-  void flush_cache() override { events += 'f'; }
+  void flush_cache() override {
+    events += 'f';
+    now_s += pace * kFlushS;
+  }
   void download(void* host, const void* device, std::size_t bytes) override {
     FakeDevice::download(host, device, bytes);
     if (bytes == kRowPointerBytes) events += 'h';
@@ -24,21 +32,26 @@ class CountedDevice final : public FakeDevice {
   static constexpr std::size_t kRowPointerBytes = 3 * sizeof(std::int64_t);
 };
 
-// So often as times of microseconds are taken again.
-std::string repeated(std::string_view once) {
+// So often as times as long as these are taken.
+std::string repeated(std::string_view once, int times = kLeastCurveRepeats) {
+  static_assert(kLeastCurveRepeats * kPrepareS * 1e6 > kCurveUs);
   std::string all;
-  for (int i = 0; i < kMostCurveRepeats; ++i) all += once;
+  for (int i = 0; i < times; ++i) all += once;
   return all;
 }
 
 class CountedPlan final : public Plan {
-  void launch(const DenseView&, const DenseView&, Stream) override { events += 'l'; }
+  void launch(const DenseView&, const DenseView&, Stream) override {
+    events += 'l';
+    now_s += pace * kLaunchS;
+  }
   PlanReport report() const override { return {}; }
 };
 
 class CountedPrepared final : public Prepared {
   std::unique_ptr<Plan> bind(const Shape&, StageTimer&) override {
     events += 'b';
+    now_s += pace * kBindS;
     return std::make_unique<CountedPlan>();
   }
 };
@@ -55,6 +68,7 @@ class CountedKernel final : public Kernel {
       events += 'd';
     }
     events += 'p';
+    now_s += pace * kPrepareS;
     EXPECT_TRUE(a.orders->get("degree", stages).empty()) << "A is in this order";
     a.orders->get("rcm", stages);
     if (stages.stages_ms().contains("reorder")) events += 'o';
@@ -80,7 +94,8 @@ std::vector<std::pair<std::string, double>> curve_of(const CountedKernel& kernel
       make_operands(a, 4, Precision::fp32, ElementType::f32, Layout::row_major, nullptr, 1, device);
   events.clear();
   return measure_calls_curve(choice, Problem{operand, Shape{.n = 4}, options},
-                             Spec::parse("degree"), operands, calls, device);
+                             Spec::parse("degree"), operands, calls, device, {}, 1,
+                             [] { return now_s; });
 }
 
 TEST(CallsCurve, EachTimeIsOfAWholeProgramFromAFlushedCache) {
@@ -88,8 +103,17 @@ TEST(CallsCurve, EachTimeIsOfAWholeProgramFromAFlushedCache) {
   ASSERT_EQ(curve.size(), 2U);
   EXPECT_EQ(curve[0].first, "1");
   EXPECT_EQ(curve[1].first, "3");
-  for (const auto& [count, us] : curve) EXPECT_GT(us, 0);
+  const Cost sum{(kPrepareS + kBindS) * 1e3, kLaunchS * 1e6};
+  EXPECT_DOUBLE_EQ(curve[0].second, sum.total_us(1)) << "a flush is no part of it";
+  EXPECT_DOUBLE_EQ(curve[1].second, sum.total_us(3));
   EXPECT_EQ(events, repeated("fpobl") + repeated("fpoblll"));
+}
+
+TEST(CallsCurve, ShortTimesAreTakenMoreOften) {
+  pace = 1e-6;
+  curve_of(CountedKernel(false));
+  pace = 1;
+  EXPECT_EQ(events, repeated("fpobl", kMostCurveRepeats) + repeated("fpoblll", kMostCurveRepeats));
 }
 
 TEST(CallsCurve, AIsCopiedToTheDeviceEachTimeWhereTheKernelPreparesThere) {

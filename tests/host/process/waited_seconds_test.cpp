@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -15,10 +16,16 @@ namespace {
 using std::chrono::milliseconds;
 
 TEST(OwnSeconds, SleepingCounts) {
-  const OwnSeconds since(Threads::caller);
-  std::this_thread::sleep_for(milliseconds(30));
-  EXPECT_GT(since.passed() + since.waited(), 0.03);
-  EXPECT_GT(since.passed(), since.waited()) << "nobody else had the processor for so long";
+  // The clock of waits runs at its own rate: at most 500 ppm off, which NTP corrects in the other.
+  constexpr double kSlept = 0.03 * (1 - 500e-6);
+  constexpr int kTries = 5;  // this thread may wait between the readings of the two clocks
+  double most = 0;
+  for (int i = 0; i < kTries && most < kSlept; ++i) {
+    const OwnSeconds since(Threads::caller);
+    std::this_thread::sleep_for(milliseconds(30));
+    most = std::max(most, since.passed());
+  }
+  EXPECT_GE(most, kSlept);
 }
 
 TEST(OwnSeconds, WaitingForAProcessorDoesNotCount) {

@@ -62,7 +62,7 @@ TEST(Coverage, OneBadRunOfBaseHidesNoSlowdown) {
     const Comparison same = compare_documents(broken_in({3}, status), eight_runs(10), {});
     EXPECT_EQ(the_case(same).verdict, CaseVerdict::same) << to_string(status);
     EXPECT_EQ(same.exit_code(), ExitCode::ok);
-    EXPECT_NE(format_comparison(same, false).find("note: 1 cases are compared without some"),
+    EXPECT_NE(format_comparison(same, false).find("note: 1 case compared without some"),
               std::string::npos)
         << format_comparison(same, false);
     EXPECT_NE(format_junit(slower).find("times the old time"), std::string::npos);
@@ -169,7 +169,7 @@ TEST(Coverage, TheConclusionCountsWhatWasNotCompared) {
   EXPECT_EQ(to_json(all).at("compared"), 2);
   const Comparison healed = compare_documents(broken_in(kAll, Status::timeout), eight_runs(10), {});
   EXPECT_EQ(healed.exit_code(), ExitCode::ok);
-  EXPECT_TRUE(conclusion(healed).ends_with("\n  of 1 cases compared; not compared: 1 fixed\n"))
+  EXPECT_TRUE(conclusion(healed).ends_with("\n  of 1 case compared; not compared: 1 fixed\n"))
       << conclusion(healed);
   const Comparison fresh = compare_documents(without_the_case(), eight_runs(10), {});
   EXPECT_TRUE(conclusion(fresh).ends_with("; not compared: 1 new\n")) << conclusion(fresh);
@@ -243,7 +243,7 @@ TEST(Coverage, AMeanLeavesOutOnlyCasesOfWhichNothingIsKnown) {
   EXPECT_EQ(comparison.groups.at(0).decision.change, Change::same);
   EXPECT_EQ(comparison.count(CaseVerdict::not_able_to_tell), 1) << "the one that was left out";
   EXPECT_EQ(comparison.notes,
-            (std::vector<std::string>{"1 cases on the CPU have one run of each side, which says "
+            (std::vector<std::string>{"1 case on the CPU has one run of each side, which says "
                                       "nothing: give several, or a --calibration that has them"}));
 }
 

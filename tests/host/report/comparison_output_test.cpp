@@ -39,7 +39,7 @@ TEST(ComparisonText, HidesSkippedCasesAndSaysHowSmallASlowdownIsSeen) {
   EXPECT_EQ(text.find("m n=128 fp16 no"), std::string::npos) << text;
   const double seen = comparison.cases.at(0).times->decision.resolution;
   EXPECT_NE(text.find(fmt::format(" {:.1f} SLOWER\n", seen * 100)), std::string::npos) << text;
-  EXPECT_TRUE(text.ends_with("\nREGRESSION: 1 SLOWER cases\n")) << text;
+  EXPECT_TRUE(text.ends_with("\nREGRESSION: 1 SLOWER case\n")) << text;
 }
 
 TEST(ComparisonText, WhatNothingShowsIsMoreThanAnyNumberAndHasNoLimitToName) {
@@ -130,7 +130,7 @@ TEST(Junit, WhatCannotBeToldIsOneErrorAndGeometricMeansAreTests) {
   EXPECT_NE(xml.find("tests=\"4\" failures=\"0\" errors=\"1\" skipped=\"3\""), std::string::npos)
       << xml;
   EXPECT_NE(xml.find("classname=\"geometric mean\" name=\"all all cases\""), std::string::npos);
-  EXPECT_NE(xml.find("<error type=\"NOT ABLE TO TELL\" message=\"of 1 geometric means and 2 "),
+  EXPECT_NE(xml.find("<error type=\"NOT ABLE TO TELL\" message=\"of 1 geometric mean and 2 "),
             std::string::npos);
 }
 

@@ -212,8 +212,7 @@ TEST(Comparison, AMatrixThatADocumentHoldsTwiceIsTwoCasesOfOneRun) {
     EXPECT_EQ(once.count(CaseVerdict::same), 2) << "the other file has the same matrix";
     EXPECT_EQ(once.cases.size(), 2U);
     EXPECT_EQ(once.notes.back(),
-              "1 rows are left out that measure a case of their document once more, which the "
-              "other side does not");
+              "left out: 1 row, since only one side measures the case once more in its document");
   }
   const Comparison lost = compare(twice, {twice[2]});
   EXPECT_EQ(lost.count(CaseVerdict::missing), 1);
@@ -440,14 +439,14 @@ TEST(Comparison, WhatCouldGoUnseenIsNamedWithItsOwnLimit) {
     return text.substr(text.find("\nNOT ABLE TO TELL") + 1);
   };
   EXPECT_TRUE(conclusion({.resolve = 0.01, .resolve_case = 0.1})
-                  .starts_with("NOT ABLE TO TELL: in 1 geometric means and 2 cases a slowdown of 1 "
+                  .starts_with("NOT ABLE TO TELL: in 1 geometric mean and 2 cases a slowdown of 1 "
                                "% (of a case 10 %) could go unseen\n"))
       << conclusion({.resolve = 0.01, .resolve_case = 0.1});
   EXPECT_TRUE(conclusion({.resolve = 0.5, .resolve_case = 0.1})
                   .starts_with("NOT ABLE TO TELL: in 0 geometric means and 2 cases a slowdown of "
                                "10 % could go unseen\n"));
   EXPECT_TRUE(conclusion({.resolve = 0.05})
-                  .starts_with("NOT ABLE TO TELL: in 1 geometric means and 2 cases a slowdown of 5 "
+                  .starts_with("NOT ABLE TO TELL: in 1 geometric mean and 2 cases a slowdown of 5 "
                                "% could go unseen\n"))
       << conclusion({.resolve = 0.05});
 }

@@ -144,6 +144,27 @@ TEST_F(LedgerTest, OnlyInputsWithAFailureAreRetried) {
   EXPECT_FALSE(ledger.may_be_pending("m.mtx", {}));
 }
 
+TEST_F(LedgerTest, WhatFailedIsToldInOneLineWhereNothingElseSaysIt) {
+  const auto told = [&](const std::vector<ResultRow>& rows) {
+    ::testing::internal::CaptureStderr();
+    run(rows);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  ResultRow failed = with_status("b", Status::failed);
+  failed.reason = "out of\nmemory";
+  EXPECT_EQ(told({failed}), "");
+  options_.outputs.tells_failures = true;
+  EXPECT_EQ(told({with_status("a", Status::ok), with_status("c", Status::skipped)}), "");
+  const std::string line =
+      told({with_status("a", Status::ok), failed, with_status("c", Status::wrong)});
+  EXPECT_TRUE(line.starts_with("spmmbench: 2 of 3 cases failed or wrong, the first: ")) << line;
+  EXPECT_TRUE(line.ends_with(" fp16 b: failed: out of\\x0amemory\n")) << line;
+  options_.cases.resume = Resume::rest;
+  options_.cases.inputs = {"m.mtx"};
+  EXPECT_EQ(told({}),
+            "spmmbench: no case of this run failed, but recorded ones did or are wrong\n");
+}
+
 TEST_F(LedgerTest, ARunThatGoesOnNamesTheMatricesThatItWasNotGiven) {
   ResultRow other = with_status("a", Status::ok);
   other.matrix.name = "other";
@@ -153,7 +174,7 @@ TEST_F(LedgerTest, ARunThatGoesOnNamesTheMatricesThatItWasNotGiven) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(run({}), ExitCode::ok);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "spmmbench: 1 rows of 1 matrices that are not among these inputs stay: other\n");
+            "spmmbench: kept: 1 row of 1 matrix not among these inputs: other\n");
 }
 
 TEST_F(LedgerTest, ARunThatGoesOnKeepsTheRowsOfARenamedFileUnderItsNewName) {
