@@ -59,6 +59,9 @@ class Accumulators {
       for (int r = 0; r < kMmaN; ++r) visit(i * kMmaN + r, d_[i][r]);
   }
 
+  // In fp8: the first feature of the lane's vectors, to which for_each_vector adds multiples of 16.
+  __device__ unsigned first_feature() const { return lane_ / 4 % 2 * 16 + lane_ / 8 * 4; }
+
   // For rows 8 * r + 2 * (lane % 4) + odd of the window: to = row_of(row), then
   // store(to, first feature, four sums) for each four. Whole lines of 128 bytes per instruction, if
   // a row of C has them, since halves of a 32-byte sector cost as much as all of it.
@@ -88,8 +91,7 @@ class Accumulators {
         const float x0 = d_[i][r][odd], x1 = d_[i][r][odd + 2];
         const float x2 = d_[i + 1][r][odd], x3 = d_[i + 1][r][odd + 2];
         if constexpr (kTf32) store(to, i * 16 + lane_ / 4 * 4, make_float4(x0, x1, x2, x3));
-        else if constexpr (kFp8)
-          store(to, i * 16 + (lane_ / 4 % 2 * 16 + lane_ / 8 * 4), of_pairs(x0, x1, x2, x3));
+        else if constexpr (kFp8) store(to, i * 16 + first_feature(), of_pairs(x0, x1, x2, x3));
         else store(to, i * 16 + (lane_ / 4 % 4 * 8 + lane_ / 16 * 4), transpose(x0, x1, x2, x3));
       }
     }

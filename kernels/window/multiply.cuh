@@ -6,7 +6,7 @@
 // come by cp.async into a ring of kStages stages that belongs to the warp alone, so that the copies
 // run ahead across tiles and windows without any barrier between warps:
 //
-//      col_idx of the next 8 tiles                      registers
+//      col_idx of the next 8 tiles                      registers, or shared memory (kOfBytes)
 //      B rows and A of tile i + kStages - 1 .. i + 1     in flight, shared memory
 //      B rows and A of tile i                           fragments -> mma
 //
@@ -151,8 +151,9 @@ constexpr int min_ctas_per_sm() {
 }
 
 // CTA: (32, feature tiles of a CTA, team); grid: (CTAs of the work list, all feature tiles over
-// those of a CTA). `shared`: a ring per warp, 128-byte aligned.
-template <class Operand, class C, int kRowBytes, int kStages>
+// those of a CTA). `shared`: a ring per warp, 128-byte aligned. kOfBytes, for fp8: the columns lie
+// in `shared` too, kColumnBytes after each ring, and a lane keeps its pointer into a row of C.
+template <class Operand, class C, int kRowBytes, int kStages, bool kOfBytes = false>
 __device__ void multiply_spans(const Arguments& in, const typename Operand::Source& a,
                                unsigned char* shared) {
   using S = Shape<Operand, kRowBytes, kStages>;
@@ -165,13 +166,21 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
 
   const TileSpan span = in.spans[static_cast<std::int64_t>(blockIdx.x) * blockDim.z + member];
   const int tiles = tiles_of(span);
-  RowLoader<typename S::Input, kRowBytes> rows(in, span.first_tile, tiles, feature, lane);
+  constexpr int kWarpBytes = S::kRingBytes + (kOfBytes ? kColumnBytes : 0);  // of `shared`
+  auto rows = [&] {
+    if constexpr (kOfBytes) {
+      const auto own = static_cast<std::uint32_t>(
+          __cvta_generic_to_shared(shared + (member * blockDim.y + threadIdx.y) * kWarpBytes));
+      return RowLoaderOfBytes<typename S::Input, kRowBytes>(in, span.first_tile, tiles, feature,
+                                                            lane, own + S::kRingBytes);
+    } else {
+      return RowLoader<typename S::Input, kRowBytes>(in, span.first_tile, tiles, feature, lane);
+    }
+  }();
   Operand operand(a, span, tiles, lane);
   SpanWindows<kWindowRows> windows(in, span, lane);
 
-  const auto ring_of = [&](int m) {
-    return shared + (m * blockDim.y + threadIdx.y) * S::kRingBytes;
-  };
+  const auto ring_of = [&](int m) { return shared + (m * blockDim.y + threadIdx.y) * kWarpBytes; };
   const auto ring = static_cast<std::uint32_t>(__cvta_generic_to_shared(ring_of(member)));
   constexpr int kOfA = kTileColumns * kRowBytes;  // in a stage
   constexpr int kLead = Operand::kLead;
@@ -187,6 +196,7 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   }
   ptx::griddepcontrol_wait();
   if (in.release_early) ptx::griddepcontrol_launch_dependents();
+  if constexpr (kOfBytes) rows.await_columns();
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
     copy_rows(s, ring + s * S::kStageBytes);
@@ -209,13 +219,33 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
           std::uint64_t{static_cast<std::uint32_t>(row)} * static_cast<std::uint32_t>(in.ldc);
       return {static_cast<C*>(in.c) + first + feature, row >= 0};
     };
-    sums.for_each_vector(row_of, [&](const Row& row, int offset, const float4& x) {
-      if (!row.exists || offset >= columns) return;
-      if constexpr (kInputBytes<typename S::Input> == 1)
-        store_four(row.c + offset,
-                   make_float4(x.x * in.scale, x.y * in.scale, x.z * in.scale, x.w * in.scale));
-      else store_four(row.c + offset, x);
-    });
+    if constexpr (kOfBytes) {
+      struct Kept {
+        C* c;         // at the lane's first feature
+        int columns;  // of C from there on, none without a row
+      };
+      const auto own = static_cast<int>(sums.first_feature());
+      const float scale = in.scale;
+      const auto kept_row = [&](unsigned row_of_window) -> Kept {
+        const Row row = row_of(row_of_window);
+        const C* c = row.c + own;
+        ptx::keep_in_register(c);
+        return {const_cast<C*>(c), row.exists ? columns - own : 0};
+      };
+      sums.for_each_vector(kept_row, [&](const Kept& row, int offset, const float4& x) {
+        if (offset - own < row.columns)
+          store_four(row.c + (offset - own),
+                     make_float4(x.x * scale, x.y * scale, x.z * scale, x.w * scale));
+      });
+    } else {
+      sums.for_each_vector(row_of, [&](const Row& row, int offset, const float4& x) {
+        if (!row.exists || offset >= columns) return;
+        if constexpr (kInputBytes<typename S::Input> == 1)
+          store_four(row.c + offset,
+                     make_float4(x.x * in.scale, x.y * in.scale, x.z * in.scale, x.w * in.scale));
+        else store_four(row.c + offset, x);
+      });
+    }
   };
 
   std::uint32_t full = ring, free = ring + (kStages - 1) * S::kStageBytes;

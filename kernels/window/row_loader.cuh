@@ -4,6 +4,7 @@
 
 #include "ptx/cp_async.cuh"
 #include "ptx/keep.cuh"
+#include "ptx/ld_shared.cuh"
 #include "window/stage.cuh"
 
 namespace spmmbench::window {
@@ -106,6 +107,101 @@ class RowLoader {
   std::uint32_t to_;  // where in a stage the first row goes
   ptx::Way way_;      // none past the last feature
   int4 columns_, next_columns_{};
+};
+
+// The same for values of 8 bits: the columns pass through shared memory, eight tiles in each half
+// of kColumnBytes. That takes eight registers and several instructions a tile less. Values of 8
+// bits need more of both than others, since they become fp16 on their way to mma.
+constexpr int kColumnTiles = 8;
+constexpr int kColumnBytes = 2 * kColumnTiles * kTileColumns * sizeof(std::int32_t);  // of a warp
+
+template <class Input, int kRowBytes>
+class RowLoaderOfBytes {
+  static constexpr int kChunks = kRowBytes / 16;
+  static constexpr int kCopies = kTileColumns * kChunks / 32;
+  static constexpr bool kNarrow = kRowBytes < 128;
+  static constexpr int kColumnsPerLane = 4;
+  static_assert(kCopies == 1 || kCopies == 2 || kCopies == kColumnsPerLane);
+
+ public:
+  // `columns`: the warp's shared memory for them.
+  __device__ RowLoaderOfBytes(const Arguments& in, std::int32_t first_tile, int tiles,
+                              std::int64_t feature, unsigned lane, std::uint32_t columns)
+      : col_idx_(in.col_idx + std::int64_t{first_tile} * kTileColumns + lane * kColumnsPerLane),
+        row_bytes_(in.b_row_bytes),
+        lanes_left_(tiles * kTileColumns / kColumnsPerLane - static_cast<int>(lane)) {
+    const unsigned chunk = lane % kChunks, row = lane / kChunks * kCopies;
+    const std::int64_t at = feature + chunk * 16 / kInputBytes<Input>;
+    const ptx::Way way = at >= in.n  ? ptx::Way::none
+                         : in.cached ? ptx::Way::through_l1
+                                     : ptx::Way::past_l1;
+    way_ = static_cast<std::uint32_t>(way);
+    b_ = static_cast<const char*>(in.b) + (at < in.n ? at : 0) * kInputBytes<Input>;
+    to_ = place_of<kRowBytes>(row, chunk);
+    write_ = columns + lane * 16;
+    read_ = columns + row * sizeof(std::int32_t);
+    ptx::keep_in_register(col_idx_);
+    ptx::keep_in_register(b_);
+    ptx::keep_in_register(to_);
+    ptx::keep_in_register(way_);
+    ptx::keep_in_register(write_);
+    ptx::keep_in_register(read_);
+    copy_columns(0);
+    ptx::cp_async_commit_group();
+  }
+
+  // Before the first tile.
+  __device__ void await_columns() const {
+    ptx::cp_async_wait_group<0>();
+    __syncwarp();
+  }
+
+  // Tile i of the span; every tile in turn, once all lanes are done with the one before.
+  __device__ void copy(int i, std::uint32_t stage) {
+    if (i % kColumnTiles == 0) copy_columns(i / kColumnTiles + 1);
+    std::int32_t columns[kColumnsPerLane];
+    const std::uint32_t from =
+        read_ + i % (2 * kColumnTiles) * static_cast<int>(kTileColumns * sizeof(std::int32_t));
+    if constexpr (kCopies == kColumnsPerLane) {
+      const uint4 four = ptx::ld_shared_v4(from);
+      columns[0] = four.x, columns[1] = four.y, columns[2] = four.z, columns[3] = four.w;
+    } else if constexpr (kCopies == 2) {
+      const uint2 two = ptx::ld_shared_v2(from);
+      columns[0] = two.x, columns[1] = two.y;
+    } else {
+      columns[0] = ptx::ld_shared<0>(from);
+    }
+    const auto way = static_cast<ptx::Way>(way_);
+    if (!kNarrow && way == ptx::Way::none) return;
+#pragma unroll
+    for (int j = 0; j < kCopies; ++j) {
+      const std::uint32_t differs = kCopies < kColumnsPerLane ? 0 : j % 2 * 16 ^ j / 4 * 32;
+      const std::uint32_t to = (stage + to_ ^ differs) + j * kRowBytes;
+      const char* const from_b =
+          b_ + std::uint64_t{static_cast<std::uint32_t>(columns[j])} * row_bytes_;
+      if constexpr (kNarrow) {
+        ptx::cp_async_16_unless_negative(way, columns[j], to, from_b);
+      } else {
+        ptx::cp_async_cg_16_unless_negative(columns[j], to, from_b);
+      }
+    }
+  }
+
+ private:
+  // Of the tiles of one half, four a lane. They arrive with the tile that is copied next.
+  __device__ void copy_columns(int half) {
+    if (lanes_left_ > 0) ptx::cp_async_ca<16>(write_ + half % 2 * (kColumnBytes / 2), col_idx_);
+    lanes_left_ -= 32;
+    col_idx_ += kColumnTiles * kTileColumns;
+  }
+
+  const std::int32_t* col_idx_;  // of this lane's next columns
+  const char* b_;
+  std::uint32_t row_bytes_;
+  int lanes_left_;              // positive while this lane has columns to copy
+  std::uint32_t write_, read_;  // this lane's columns in shared memory: those it copies, and uses
+  std::uint32_t to_;            // where in a stage the first row goes
+  std::uint32_t way_;           // a ptx::Way, none past the last feature
 };
 
 }  // namespace spmmbench::window
