@@ -311,7 +311,7 @@ __global__ void __launch_bounds__(kSliceThreads)
   const int length = row_lengths[row];
   const std::int64_t begin = begins[row];
   const bool packed = slice.packed != 0;
-  const std::int32_t first_column = packed ? first_columns[index] : 0;
+  const std::int32_t first_column = kColumns && packed ? first_columns[index] : 0;
   auto to = static_cast<std::int64_t>(slice.first_entry);
   const int steps = static_cast<int>(slice.steps), at_once = 32 / places;
 #pragma unroll 4
@@ -321,10 +321,13 @@ __global__ void __launch_bounds__(kSliceThreads)
     if (i < length) {
       const std::int64_t at = to + __popc(lanes & lanes_below);
       const Bits value = __ldg(out.a_values + begin + i);
-      const std::int32_t column = kColumns || packed ? __ldg(out.a_columns + begin + i) : 0;
-      if (packed)
+      const std::int32_t column = kColumns ? __ldg(out.a_columns + begin + i) : 0;
+      if (packed && kColumns)
         out.packed[at] = static_cast<std::uint32_t>(column - first_column) |
                          static_cast<std::uint32_t>(value) << 16;
+      else if (packed)  // the high half alone
+        reinterpret_cast<std::uint16_t*>(out.packed)[2 * at + 1] =
+            static_cast<std::uint16_t>(value);
       if (out.values != nullptr) {
         if (kColumns) out.col_idx[at] = column;
         out.values[at] = value;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "gpu/cuda_check.hpp"
 #include "gpu/given_csr.hpp"
@@ -13,17 +14,71 @@ namespace spmmbench {
 namespace {
 
 constexpr int kValueThreads = 256;
+constexpr int kTogether = 8;  // values of a thread where they lie side by side
+
+template <class From, class To>
+__device__ typename To::Bits converted(typename From::Bits from, Precision precision) {
+  const auto value = static_cast<typename To::Value>(From::decode(from));
+  // Only numbers of fp32 may have to be rounded to fewer bits than they are stored in.
+  if constexpr (std::is_same_v<To, Element<ElementType::f32>>)
+    return To::encode(round_to(precision, value));
+  else return To::encode(value);
+}
 
 template <class From, class To>
 __global__ void convert(const typename From::Bits* from, const std::int32_t* source,
                         typename To::Bits* to, Precision precision, std::int64_t count) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kValueThreads + threadIdx.x;
   if (i >= count) return;
-  using Value = typename To::Value;
-  const auto value =
-      from == nullptr ? Value{1}
-                      : static_cast<Value>(From::decode(from[source == nullptr ? i : source[i]]));
-  to[i] = To::encode(round_to(precision, value));
+  if (from == nullptr) to[i] = To::encode(typename To::Value{1});
+  else to[i] = converted<From, To>(from[source == nullptr ? i : source[i]], precision);
+}
+
+// kTogether values as the fewest loads or stores.
+template <class Bits>
+struct alignas(sizeof(Bits) * kTogether < 16 ? sizeof(Bits) * kTogether : 16) Together {
+  Bits of[kTogether];
+};
+
+template <class T>
+bool is_aligned_for(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % alignof(T) == 0;
+}
+
+// The first count / kTogether * kTogether values, and the others one by one in the last CTA.
+template <class From, class To>
+__global__ void convert_together(const typename From::Bits* from, typename To::Bits* to,
+                                 Precision precision, std::int64_t count) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kValueThreads + threadIdx.x;
+  const std::int64_t whole = count / kTogether;
+  if (i < whole) {
+    const auto in = reinterpret_cast<const Together<typename From::Bits>*>(from)[i];
+    Together<typename To::Bits> out;
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) out.of[k] = converted<From, To>(in.of[k], precision);
+    reinterpret_cast<Together<typename To::Bits>*>(to)[i] = out;
+  } else if (const std::int64_t rest = whole * kTogether + (i - whole); rest < count) {
+    to[rest] = converted<From, To>(from[rest], precision);
+  }
+}
+
+unsigned value_ctas_for(std::int64_t threads) {
+  return static_cast<unsigned>((threads + kValueThreads - 1) / kValueThreads);
+}
+
+template <class From, class To>
+void launch_convert(const typename From::Bits* from, const std::int32_t* source,
+                    typename To::Bits* to, Precision precision, std::int64_t count,
+                    cudaStream_t stream) {
+  if (from != nullptr && source == nullptr && is_aligned_for<Together<typename From::Bits>>(from) &&
+      is_aligned_for<Together<typename To::Bits>>(to))
+    convert_together<From, To>
+        <<<value_ctas_for(count / kTogether + count % kTogether), kValueThreads, 0, stream>>>(
+            from, to, precision, count);
+  else
+    convert<From, To>
+        <<<value_ctas_for(count), kValueThreads, 0, stream>>>(from, source, to, precision, count);
+  SPMMBENCH_CUDA_LAUNCHED();
 }
 
 }  // namespace
@@ -31,15 +86,19 @@ __global__ void convert(const typename From::Bits* from, const std::int32_t* sou
 void convert_values(const void* from, ElementType type, const std::int32_t* source, void* to,
                     Precision precision, std::int64_t count, Stream stream) {
   if (count == 0) return;
+  const auto enqueued_on = static_cast<cudaStream_t>(stream.handle);
+  const bool stays = type == storage_type(precision) && precision != Precision::tf32;
+  if (stays && from != nullptr && source == nullptr) {
+    SPMMBENCH_CUDA(
+        cudaMemcpyAsync(to, from, count * bytes_of(type), cudaMemcpyDeviceToDevice, enqueued_on));
+    return;
+  }
   visit_element(type, [&](auto of_from) {
     visit_element(storage_type(precision), [&](auto of_to) {
       using From = decltype(of_from);
       using To = decltype(of_to);
-      const auto ctas = static_cast<unsigned>((count + kValueThreads - 1) / kValueThreads);
-      convert<From, To><<<ctas, kValueThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(
-          static_cast<const typename From::Bits*>(from), source,
-          static_cast<typename To::Bits*>(to), precision, count);
-      SPMMBENCH_CUDA_LAUNCHED();
+      launch_convert<From, To>(static_cast<const typename From::Bits*>(from), source,
+                               static_cast<typename To::Bits*>(to), precision, count, enqueued_on);
     });
   });
 }

@@ -77,6 +77,16 @@ void expect_packed(Device& device, const JaggedSlices& host, const PackedEntries
 }
 
 // Also after the values have been replaced by themselves.
+// Columns of packed entries stay.
+void clear_values(Device& device, const jagged::DeviceSlices& slices, std::size_t count,
+                  ElementType type) {
+  if (slices.values != nullptr) device.fill_bytes(slices.values, 0, count * bytes_of(type));
+  if (slices.packed == nullptr || count == 0) return;
+  auto entries = downloaded<std::uint32_t>(device, slices.packed, count);
+  for (std::uint32_t& entry : entries) entry &= 0xffff;
+  device.upload(slices.packed, entries.data(), count * sizeof entries[0]);
+}
+
 void expect_entries(Device& device, const JaggedSlices& host, const PackedEntries& packed,
                     const CsrOnDevice& a, const jagged::DeviceSlices& got) {
   const ElementType type = a.view().value_type;
@@ -91,8 +101,7 @@ void expect_entries(Device& device, const JaggedSlices& host, const PackedEntrie
     }
     if (got.packed != nullptr) expect_packed(device, host, packed, got);
     if (i == 1) break;
-    device.fill_bytes(got.values != nullptr ? got.values : got.packed, 0,
-                      host.values.size() * bytes_of(type));
+    clear_values(device, got, host.values.size(), type);
     jagged::replace_values(a.view(), got, device.stream());
     device.synchronize();
   }
