@@ -119,9 +119,12 @@ def case_table(cases, precision):
     header = ["graph", "width"]
     header += [f"{SHOWN[name]} ms" for name in cases.backends]
     header += [f"{SHOWN[name]} x" for name in others] + ["launched x", "share before", "after"]
-    tells = any("first_prepare_ms" in row for case in cases.cases.values() for row in case.values())
+    rows = [row for key, case in cases.cases.items() if key[2] == precision for row in case.values()]
+    tells = any("first_prepare_ms" in row for row in rows)
     if tells:
         header += ["auto's preparation ms", "the first time ms", f"of {EPOCHS_OF_PAPER} epochs"]
+    runs_whole = any(row.get("run") for row in rows)
+    if runs_whole:
         header += ["in a run that is told nothing"]
     header += ["loss, difference", "noise"]
     lines = []
@@ -139,6 +142,7 @@ def case_table(cases, precision):
             row = cases.ok(key, "auto")
             line += [text(row and row[field], ".2f") for field in ("prepare_ms", "first_prepare_ms")]
             line.append(text(cases.preparation(key, "auto"), ".1%"))
+        if runs_whole:
             line.append(text(cases.whole_run(key, "auto"), ".1%"))
         line += [text(x, ".1e") for x in cases.differences(key, "auto") or (None, None)]
         lines.append(line)
