@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from matplotlib import ticker
 
-from result_data import numbered, geomean, hot_us, number, preparation_ms
+from result_data import geomean, hot_us, number, numbered, preparation_ms
 from result_series import total_us
 
 from .style import (
@@ -90,7 +90,7 @@ def cost_over_calls(results, _):
     plain_log(axes[1])
     axes[1].set(ylabel="time in all / cheapest", title="geometric mean over the cases it ran in")
     notes = [
-        "In brackets: the cases that a kernel ran in, of all. Loading the file is not numbered.",
+        "In brackets: the cases that a kernel ran in, of all. Loading the file is not counted.",
         "Each point is measured: preparation and so many calls, from a flushed cache." if measured else "",
         left_out(others, rule),
     ]

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from matplotlib import ticker
 
-from result_data import numbered, geomean, hot_us
+from result_data import geomean, hot_us, numbered
 
 from .style import (
     MAX_PANELS,

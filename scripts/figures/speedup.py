@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from result_data import numbered, geomean
+from result_data import geomean, numbered
 
 from . import BASELINES
 from .style import (
