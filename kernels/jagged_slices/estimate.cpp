@@ -2,9 +2,10 @@
 
 #include "select/estimate.hpp"
 
-#include <algorithm>
+#include <cstdint>
 
 #include "jagged_slices/factors.hpp"
+#include "jagged_slices/tiling.hpp"
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
 
@@ -35,19 +36,17 @@ std::vector<Amount> natural() {
   return all;
 }
 
-// Whether most rows have more entries than a slice takes of one, as choose_shape has it. They are
-// cut, and preparation takes longer by what the least factor says: on five matrices with N = 32 by
-// 0.05 to 0.18 ms (docs/decisions/few-calls.md).
+// Whether most rows have more entries than one slice takes. They are cut, and preparation takes
+// longer by what the least factor says: on five matrices with N = 32 by 0.05 to 0.18 ms
+// (docs/decisions/few-calls.md).
 double cut_rows(const Product& p) {
-  constexpr double kMany = 1'200'000, kSteps = 16, kStepsOfMany = 32;
-  constexpr double kLanes = 32, kLoadBytes = 16, kMostOfLane = 8;
-  double lanes = 1;  // of a row of B
-  while (lanes * std::min(kLoadBytes / p.value_bytes, kMostOfLane) < p.columns) lanes *= 2;
-  const double steps = p.f.nnz > kMany ? kStepsOfMany : kSteps;
-  return p.f.mean_row > steps * kLanes / lanes ? 1 : 0;
+  const int places =
+      jagged::kWarpLanes / jagged::tile_columns(p.n, static_cast<int>(p.value_bytes)).lanes;
+  const int steps = jagged::whole_steps(static_cast<std::int64_t>(p.f.nnz), false);
+  return p.f.mean_row > steps * places ? 1 : 0;
 }
 std::vector<Amount> prepare_slices() {
-  constexpr double kLeastMs = 0.065;
+  constexpr double kLeastMs = 0.065;  // near the least of those five
   std::vector<Amount> all = prepare_amounts::of_csr();
   all.push_back({"cut_rows", "times", cut_rows, kLeastMs});
   return all;

@@ -35,6 +35,7 @@
 #include "jagged_slices/device_sectors.hpp"
 #include "jagged_slices/format.hpp"
 #include "jagged_slices/order.hpp"
+#include "jagged_slices/tiling.hpp"
 #include "row_order/resident_orders.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
@@ -42,25 +43,14 @@
 namespace spmmbench::jagged_slices {
 namespace {
 
+using jagged::kWarpLanes;
+using jagged::most_columns;
+using jagged::Tiling;
+
 constexpr std::int64_t kMostJaggedColumns = 32;
-constexpr int kWarpLanes = 32;
 
-// How the columns of a row of B are shared out.
-struct Tiling {
-  int columns;  // of a lane: 1, 2, 4 or 8
-  int lanes;    // of a row of B, a power of two
-};
-
-// 16 bytes at a time, in fp8 half: more sums than 8 would leave room for fewer warps.
-constexpr int most_columns(int bytes) { return std::min(16 / bytes, 8); }
-
-Tiling tile_columns(std::int64_t n, ElementType b_type) {
-  if (n == 1) return {1, 1};
-  const int most = most_columns(static_cast<int>(bytes_of(b_type)));
-  if (n <= 4 && most > 4) return {4, 1};
-  int lanes = 1;
-  while (lanes * most < n) lanes *= 2;
-  return {most, lanes};
+Tiling tiling_of(std::int64_t n, Precision precision) {
+  return jagged::tile_columns(n, static_cast<int>(bytes_of(storage_type(precision))));
 }
 
 bool packs_entries(std::int64_t n, Precision precision) {
@@ -86,8 +76,8 @@ jagged::JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vec
   jagged::JaggedShape shape;
   shape.places = places;
   shape.most_steps = kSteps(options).value_or(steps);
-  const int whole = a.nnz() > 1'200'000 ? 32 : is_vector && long_row ? 8 : 16;
-  shape.whole_steps = std::max(whole, shape.most_steps);
+  shape.whole_steps =
+      std::max(jagged::whole_steps(a.nnz(), is_vector && long_row), shape.most_steps);
   return shape;
 }
 
@@ -212,7 +202,7 @@ class JaggedSlicesPrepared final : public Prepared {
         }) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    const Tiling tiling = tile_columns(shape.n, storage_type(a_.precision));
+    const Tiling tiling = tiling_of(shape.n, a_.precision);
     const std::string order = chooser_.choose(shape.n, stages);
     const int places = kWarpLanes / tiling.lanes;
     const bool is_vector = tiling.columns == 1;
@@ -279,7 +269,7 @@ class JaggedSlicesKernel final : public Kernel {
       return Support::no("column-major with more than one column");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
     const auto sum_bytes = static_cast<std::int64_t>(bytes_of(sum_type(problem.precision)));
-    const Tiling tiling = tile_columns(problem.n, storage_type(problem.precision));
+    const Tiling tiling = tiling_of(problem.n, problem.precision);
     const int places = kWarpLanes / tiling.lanes;
     // As if there were a long row: looking for one would read all row pointers.
     const jagged::JaggedShape shape =
