@@ -3,7 +3,7 @@
 # What needs no build, or those parts of it: format, spelling, headers (every header compiles alone), tidy (clang-tidy over
 # the host code that differs from SPMMBENCH_BASE, the commit before unless set).
 set -euo pipefail
-if [ "${1-}" = --help ]; then sed -n '2,4s/^# //p' "$0"; exit; fi
+if [ "${1-}" = --help ]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit; fi
 cd "$(dirname "$0")/.."
 source scripts/setup.sh
 flags=(-std=c++20 -fopenmp -Iinclude -Isrc -Ikernels '-DSPMMBENCH_VERSION=""' '-DSPMMBENCH_MATIO=""')

@@ -6,6 +6,7 @@
 # Tests that time the cache (Flush.*) run afterwards, alone.
 # Prints the failures and the wall time; fails where no test has passed.
 set -euo pipefail
+if [ "${1-}" = --help ]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit; fi
 cd "$(dirname "$0")/.."
 program=${1:-build/release/tests/spmmbench_device_tests}
 [ $# -gt 0 ] && shift

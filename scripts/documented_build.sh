@@ -2,7 +2,8 @@
 # Runs the commands by which docs/install.md and docs/extending.md build, test and install, as they stand there, with the
 # preset host where there is no CUDA toolkit and a temporary folder for ~/.local.
 set -euo pipefail
-if [ "${1-}" = --help ]; then sed -n '2,3s/^# //p' "$0"; exit; fi
+if [ "${1-}" = --help ]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit; fi
+[ $# -eq 0 ] || { echo "documented_build.sh: expected no argument, got $1" >&2; exit 1; }
 cd "$(dirname "$0")/.."
 source scripts/setup.sh
 prefix=$(mktemp -d)

@@ -3,7 +3,7 @@
 # and Python, load a plug-in, and go again without a trace.
 # Usage: scripts/package_test.sh [BUILD]   (default build/host; needs root, debootstrap and a Debian mirror)
 set -euo pipefail
-if [ "${1-}" = --help ]; then sed -n "2,4s/^# //p" "$0"; exit; fi
+if [ "${1-}" = --help ]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit; fi
 cd "$(dirname "$0")/.."
 build=${1:-build/host}
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-bookworm}")

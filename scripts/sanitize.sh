@@ -6,6 +6,7 @@
 #   TOOLS=racecheck SPMMBENCH_TEST_MAX_NNZ=300 scripts/sanitize.sh PROGRAM 'registry/KernelTest.Matches*/rsh__*__c_fp32'
 # Fails when a tool reports anything; needs a GPU.
 set -euo pipefail
+if [ "${1-}" = --help ]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit; fi
 cd "$(dirname "$0")/.."
 program=${1:-build/release/tests/spmmbench_device_tests}
 filter=${2:-registry/KernelTest.Matches*}

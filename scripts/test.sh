@@ -3,6 +3,8 @@
 # host, the device (skipped without a GPU), the command line and Python. SPMMBENCH_BASE is what scripts/check.sh compares
 # with. Prints the processor seconds of each stage.
 set -euo pipefail
+if [ "${1-}" = --help ]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit; fi
+[ $# -eq 0 ] || { echo "test.sh: expected no argument, got $1" >&2; exit 1; }
 cd "$(dirname "$0")/.."
 source scripts/setup.sh
 require_build_tools

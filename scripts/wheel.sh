@@ -5,7 +5,7 @@
 #   --of BUILD  packs what that build folder holds; default: builds for other machines (preset portable, or host where there
 #               is no nvcc), with the C++ library inside
 set -euo pipefail
-if [ "${1-}" = --help ]; then sed -n "2,6s/^# //p" "$0"; exit; fi
+if [ "${1-}" = --help ]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit; fi
 cd "$(dirname "$0")/.."
 build=
 if [ "${1-}" = --of ]; then build=$2; shift 2; fi

@@ -49,7 +49,9 @@ typedef struct spmmbench_attention_call {
 typedef struct spmmbench_attention {
   size_t size;
   uint32_t version; /* SPMMBENCH_ATTENTION_VERSION as the library was compiled */
-  /* Enqueues it on the cudaStream_t `stream` of the device that is current. */
+  /* Enqueues it on the cudaStream_t `stream` of the device that is current. SPMMBENCH_UNSUPPORTED:
+   * the type, the size of heads or blocks, or the GPU is none of those named. SPMMBENCH_INVALID:
+   * another member is not as its comment says. */
   spmmbench_status (*attend)(const spmmbench_attention_call* asked, void* stream);
   const char* (*last_error)(void); /* of the calling thread; never NULL */
 } spmmbench_attention;

@@ -46,7 +46,9 @@ typedef struct spmmbench_swiglu_call {
 typedef struct spmmbench_swiglu {
   size_t size;
   uint32_t version; /* SPMMBENCH_SWIGLU_VERSION as the library was compiled */
-  /* Enqueues it on the cudaStream_t `stream` of the device that is current. */
+  /* Enqueues it on the cudaStream_t `stream` of the device that is current. SPMMBENCH_UNSUPPORTED:
+   * the type, the multiple of rows or columns, or the GPU is none of those named.
+   * SPMMBENCH_INVALID: another member is not as its comment says. */
   spmmbench_status (*multiply)(const spmmbench_swiglu_call* asked, void* stream);
   const char* (*last_error)(void); /* of the calling thread; never NULL */
 } spmmbench_swiglu;

@@ -1,6 +1,5 @@
 // The time of dense blocks of 128 x 64.
 
-#include <algorithm>
 #include <cmath>
 
 #include "async_bcsr/factors.hpp"

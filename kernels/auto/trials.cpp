@@ -12,7 +12,6 @@
 #include "io/sha256.hpp"
 #include "select/features.hpp"
 #include "select/tune.hpp"
-#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {

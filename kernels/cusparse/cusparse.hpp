@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "common/device_handles.hpp"
@@ -104,5 +105,49 @@ KernelInfo cusparse_info(std::string name, std::string summary);
 // The same of cusparseSpMV, whose vectors are contiguous: N = 1 and column-major.
 KernelInfo cusparse_vector_info(std::string name, std::string summary);
 std::string unsupported_by_cusparse_vectors(const Problem& problem);
+
+// A baseline of one algorithm: cusparseSpMMAlg_t, or cusparseSpMVAlg_t for N = 1. `resident` brings
+// A to the device.
+template <class Algorithm>
+class CusparseKernel : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (auto reason = kIsVector ? unsupported_by_cusparse_vectors(problem)
+                                : unsupported_by_cusparse(problem.precision, problem.c_type);
+        !reason.empty())
+      return Support::no(std::move(reason));
+    return Support::yes(bytes(problem));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
+    (void)cusparse_handle(device);
+    return make_cusparse_prepared(a, device, resident_(a, device, stages), algorithm_, preprocess_);
+  }
+
+ protected:
+  using Resident = SparseOnDevice (*)(const SparseOperand&, Device&, StageTimer&);
+
+  CusparseKernel(std::string name, std::string summary, Algorithm algorithm, bool preprocess,
+                 Resident resident)
+      : info_(kIsVector ? cusparse_vector_info(std::move(name), std::move(summary))
+                        : cusparse_info(std::move(name), std::move(summary))),
+        algorithm_(algorithm),
+        preprocess_(preprocess),
+        resident_(resident) {}
+
+  // Of A on the device, and of a workspace that is larger than that of others.
+  virtual std::size_t bytes(const Problem& problem) const = 0;
+
+  static constexpr bool kIsVector = std::is_same_v<Algorithm, cusparseSpMVAlg_t>;
+  KernelInfo info_;
+  Algorithm algorithm_;
+
+ private:
+  bool preprocess_;
+  Resident resident_;
+};
 
 }  // namespace spmmbench

@@ -18,66 +18,38 @@
 namespace spmmbench::cusparse_csr {
 namespace {
 
-class CusparseCsr final : public Kernel {
+class CusparseCsr final : public CusparseKernel<cusparseSpMMAlg_t> {
  public:
   CusparseCsr(const char* suffix, const char* summary, cusparseSpMMAlg_t algorithm, bool preprocess)
-      : info_(cusparse_info(fmt::format("cusparse_csr_{}", suffix), summary)),
-        algorithm_(algorithm),
-        preprocess_(preprocess) {
+      : CusparseKernel(fmt::format("cusparse_csr_{}", suffix), summary, algorithm, preprocess,
+                       resident_csr) {
     info_.reads_plain_csr = !preprocess;
     if (algorithm == CUSPARSE_SPMM_CSR_ALG3)
       info_.c_types = {ElementType::f32, ElementType::f16, ElementType::bf16};
   }
 
-  const KernelInfo& info() const override { return info_; }
-
-  Support supports(const Problem& problem, const DeviceInfo&) const override {
-    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
-      return Support::no(std::move(reason));
-    return Support::yes(csr_bytes(problem));
-  }
-
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
-                                    StageTimer& stages) const override {
-    (void)cusparse_handle(device);
-    return make_cusparse_prepared(a, device, resident_csr(a, device, stages), algorithm_,
-                                  preprocess_);
-  }
-
  private:
-  KernelInfo info_;
-  cusparseSpMMAlg_t algorithm_;
-  bool preprocess_;
+  std::size_t bytes(const Problem& problem) const override { return csr_bytes(problem); }
 };
 
 // The transposed operation on CSR of A^T: with --transpose, what a caller of cuSPARSE runs who has
 // A and wants A^T B without making A^T. The other algorithms do not offer it.
-class CusparseCsrTransposed final : public Kernel {
+class CusparseCsrTransposed final : public CusparseKernel<cusparseSpMMAlg_t> {
  public:
   CusparseCsrTransposed()
-      : info_(cusparse_info("cusparse_csr_transposed", "the transposed operation on CSR of A^T")) {
+      : CusparseKernel("cusparse_csr_transposed", "the transposed operation on CSR of A^T",
+                       CUSPARSE_SPMM_ALG_DEFAULT, false, resident_transposed) {
     info_.purpose = "A^T B without making A^T: joins --transpose";
     info_.flags.emplace_back(kReadsTransposed);
   }
 
-  const KernelInfo& info() const override { return info_; }
-
-  Support supports(const Problem& problem, const DeviceInfo&) const override {
-    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
-      return Support::no(std::move(reason));
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
     if (!fits_32_bits(problem)) return Support::no("2^31 - 1 nonzeros or more");
-    return Support::yes(transposed_bytes(problem));
-  }
-
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
-                                    StageTimer& stages) const override {
-    (void)cusparse_handle(device);
-    return make_cusparse_prepared(a, device, resident_transposed(a, device, stages),
-                                  CUSPARSE_SPMM_ALG_DEFAULT, false);
+    return CusparseKernel::supports(problem, device);
   }
 
  private:
-  KernelInfo info_;
+  std::size_t bytes(const Problem& problem) const override { return transposed_bytes(problem); }
 };
 
 SPMMBENCH_REGISTER_KERNEL(CusparseCsrTransposed);

@@ -11,32 +11,13 @@
 namespace spmmbench::cusparse_spmv {
 namespace {
 
-class CusparseSpmv final : public Kernel {
+class CusparseSpmv final : public CusparseKernel<cusparseSpMVAlg_t> {
  public:
   CusparseSpmv(const char* name, const char* summary, cusparseSpMVAlg_t algorithm, bool preprocess)
-      : info_(cusparse_vector_info(name, summary)),
-        algorithm_(algorithm),
-        preprocess_(preprocess) {}
-
-  const KernelInfo& info() const override { return info_; }
-
-  Support supports(const Problem& problem, const DeviceInfo&) const override {
-    if (auto reason = unsupported_by_cusparse_vectors(problem); !reason.empty())
-      return Support::no(std::move(reason));
-    return Support::yes(csr_bytes(problem));
-  }
-
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
-                                    StageTimer& stages) const override {
-    (void)cusparse_handle(device);
-    return make_cusparse_prepared(a, device, resident_csr(a, device, stages), algorithm_,
-                                  preprocess_);
-  }
+      : CusparseKernel(name, summary, algorithm, preprocess, resident_csr) {}
 
  private:
-  KernelInfo info_;
-  cusparseSpMVAlg_t algorithm_;
-  bool preprocess_;
+  std::size_t bytes(const Problem& problem) const override { return csr_bytes(problem); }
 };
 
 SPMMBENCH_REGISTER_KERNEL(CusparseSpmv, "cusparse_spmv", "CSR as a plain cusparseSpMV call runs it",

@@ -106,6 +106,22 @@ def without_preparation(rows):
     return min(on_device or baselines or rows, key=lambda row: total_us(row, 1))
 
 
+def draw_equal_calls(axis):
+    """A line for each number of calls after which preparation has paid. The limits of the axes stay."""
+    xlim, ylim = axis.get_xlim(), axis.get_ylim()
+    for calls in ISO_CALLS:
+        ends = [1e3 * x / calls for x in xlim]
+        axis.plot(xlim, ends, color=INK, lw=0.9, ls=(0, (2, 2)), marker="")
+        # The name stands where the line leaves the figure.
+        x = min(xlim[1], calls * ylim[1] / 1e3)
+        if x > xlim[0] and 1e3 * x / calls > ylim[0]:
+            axis.annotate(
+                f"pays at {calls:,} calls".replace(",", "\u202f"), (x, 1e3 * x / calls), xytext=(-6, -4),
+                textcoords="offset points", ha="right", va="top", fontsize=8,
+            )  # fmt: skip
+    axis.set(xlim=xlim, ylim=ylim)
+
+
 def preparation_gain(results, _):
     """What a kernel's preparation takes against what it saves in every call."""
     cases = cases_with_choice(results)
@@ -140,23 +156,8 @@ def preparation_gain(results, _):
         axis.plot(*zip(*saved[label]), ms=4.6, alpha=0.8, label=name, **style)
     plain_log(axis, "x")
     plain_log(axis)
-    xlim, ylim = axis.get_xlim(), axis.get_ylim()
-    for calls in ISO_CALLS:
-        ends = [1e3 * x / calls for x in xlim]
-        axis.plot(xlim, ends, color=INK, lw=0.9, ls=(0, (2, 2)), marker="")
-        # The name stands where the line leaves the figure.
-        x = min(xlim[1], calls * ylim[1] / 1e3)
-        if x > xlim[0] and 1e3 * x / calls > ylim[0]:
-            axis.annotate(
-                f"pays at {calls:,} calls".replace(",", "\u202f"), (x, 1e3 * x / calls), xytext=(-6, -4),
-                textcoords="offset points", ha="right", va="top", fontsize=8,
-            )  # fmt: skip
-    axis.set(
-        xlim=xlim,
-        ylim=ylim,
-        xlabel="preparation beyond the plain call's, ms",
-        ylabel="saved per call, µs",
-    )
+    draw_equal_calls(axis)
+    axis.set(xlabel="preparation beyond the plain call's, ms", ylabel="saved per call, µs")
     only_never = [f"{label} ({count})" for label, count in nothing.items() if label not in saved]
     notes = [
         f"Against the baseline {'on the GPU ' if of_gpu else ''}that is cheapest for a single call. Above a "

@@ -68,6 +68,16 @@ def unpruned_dense(results, key):
     }
 
 
+def points_of(rows, by_matrix, dense):
+    """(zeros in percent, speed-up over `dense`, which has a time for each precision, or else the time) of one
+    series. Generated matrices of one share differ by their seeds only, and are one point."""
+    values = defaultdict(list)
+    for row in rows:
+        y = dense[row["precision"]] / hot_us(row) if dense else hot_us(row)
+        values[zeros_of(row), row["matrix_key"] if by_matrix else ""].append(y)
+    return sorted((100 * zeros, geomean(ys)) for (zeros, _), ys in values.items())
+
+
 def density_curves(results, _):
     sweeps = defaultdict(list)
     for row in results.ranked():
@@ -110,14 +120,8 @@ def density_curves(results, _):
         heading = [size] if family == FILES else [shown(re.sub(r"^[^?]*\?", "", family)), size]
         not_drawn += with_wins(others, wins) if len(axes) == 1 else others
         for label in labels:
-            values = defaultdict(list)
-            for row in rows:
-                if row["label"] == label:
-                    y = dense[row["precision"]] / hot_us(row) if over_dense else hot_us(row)
-                    # Generated matrices of one share differ by their seeds only.
-                    matrix = row["matrix_key"] if family == FILES else ""
-                    values[zeros_of(row), matrix].append(y)
-            points = sorted((100 * zeros, geomean(ys)) for (zeros, _), ys in values.items())
+            of_series = [row for row in rows if row["label"] == label]
+            points = points_of(of_series, family == FILES, dense if over_dense else None)
             style = {**look[label], "ls": ""} if family == FILES else look[label]
             axis.plot(*zip(*points), ms=5, label=shown(label), **style)
         if over_dense:

@@ -36,7 +36,8 @@ def weights(sparsity):
     return f"gen:block_weights?{SHAPE}&block=128&sparsity={sparsity:g}"
 
 
-def bcsr(documents):
+def times_of_blocks(documents):
+    """Times of cuBLAS on the A without zeros, and {(share of zeros, kernel, options): time}."""
     hot, dense = {}, []
     for row in verified(documents):
         if any(row[field] != value for field, value in CASE.items()):
@@ -52,51 +53,42 @@ def bcsr(documents):
             dense.append(hot_us(row))
         name, chosen = options_of(row["kernel"])
         hot[sparsity, name, tuple(sorted(chosen.items()))] = hot_us(row)
+    return dense, hot
 
-    def time(sparsity, options):
-        return hot.get((sparsity, "async_bcsr", tuple(sorted(options.items()))))
 
-    lines, (_, neither), (_, plain) = [], STEPS[5], STEPS[0]
+def measured(what, value):
+    """A line of which the paper gives no value."""
+    return Line(what, None, value, int(bool(value)))
+
+
+def ablation(sparsity, time):
+    """What each stage of the kernel gains. `time(options)`: None where it was not measured."""
+    at = f"{100 * sparsity:g} % zeros: "
+    times = {what: time(options) for what, options in STEPS}
+    base, three, slow = (time(STEPS[i][1]) for i in (0, 1, 5))
+    share = None
+    if all(times.values()):
+        share = (slow - three) / (slow - min(times.values()))
+    lines = [measured(f"{at}share of the gain by TMA, specialisation, 3 stages", share)]
+    for what, us in list(times.items())[1:]:
+        name = f"{at}time of {what.removeprefix('… ')} / all stages"
+        lines.append(measured(name, us / base if us and base else None))
+    return lines
+
+
+def bcsr(documents):
+    dense, hot = times_of_blocks(documents)
+
+    def time_at(sparsity):
+        return lambda options: hot.get((sparsity, "async_bcsr", tuple(sorted(options.items()))))
+
+    lines, unpruned = [], geomean(dense)
     for sparsity in SPARSITIES:
-        unpruned, own = geomean(dense), time(sparsity, {})
+        own = time_at(sparsity)({})
         value = unpruned / own if unpruned and own else None
-        lines.append(
-            Line(
-                f"{100 * sparsity:g} % zeros: over cuBLAS, unpruned A",
-                None,
-                value,
-                int(bool(value)),
-            )
-        )
+        lines.append(measured(f"{100 * sparsity:g} % zeros: over cuBLAS, unpruned A", value))
     for sparsity in ABLATED:
-        slow, three, multicast = (time(sparsity, o) for o in (neither, STEPS[1][1], STEPS[7][1]))
-        every = [t for t in (time(sparsity, o) for _, o in STEPS) if t]
-        share = (
-            (slow - three) / (slow - min(every))
-            if slow and three and len(every) == len(STEPS)
-            else None
-        )
-        at = f"{100 * sparsity:g} % zeros: "
-        lines.append(
-            Line(
-                f"{at}share of the gain by TMA, specialisation, 3 stages",
-                None,
-                share,
-                int(bool(share)),
-            )
-        )
-        base = time(sparsity, plain)
-        for what, options in STEPS[1:]:
-            us = time(sparsity, options)
-            value = us / base if us and base else None
-            lines.append(
-                Line(
-                    f"{at}time of {what.removeprefix('… ')} / all stages",
-                    None,
-                    value,
-                    int(bool(value)),
-                )
-            )
+        lines += ablation(sparsity, time_at(sparsity))
     differs = [
         "The abstract names no number for this: “about 98 % of the gain” and that a persistent grid, clusters and "
         "multicast lost are known of the authors' report only. Time saved, as a share of the largest saving here; "

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "cli/lists.hpp"
 #include "core/numbered.hpp"
 #include "core/steady_seconds.hpp"
 #include "gpu/backend.hpp"

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <tuple>

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "run/plan.hpp"
+#include "run/options.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -149,6 +148,63 @@ ExitCode run(const RunArguments& in, const std::string& config) {
   return measure(std::move(options), config);
 }
 
+// What is printed and written.
+void add_outputs(CLI::App& command, RunArguments& in) {
+  RunOptions& o = in.cases.options;
+  add_output_option(command, "--json", o.outputs.json,
+                    "Write the result document; -: on standard output");
+  add_output_option(command, "--csv", o.outputs.csv,
+                    "Write the rows as CSV; -: on standard output");
+  command
+      .add_option("--tag", in.tags, "KEY=VALUE, kept in the document's context; may be given again")
+      ->allow_extra_args(false);
+  command.add_flag(
+      "--jsonl", o.outputs.jsonl,
+      "Print each row as a line of JSON when its case ends, without speed-ups and break-even");
+  command.add_flag("-q,--quiet", o.outputs.quiet,
+                   "No status line, no table and no warnings of times");
+  command.add_flag("--dry-run", o.outputs.dry_run,
+                   "Name the cases that would be measured, and end");
+}
+
+// What becomes of the output of an unfinished run.
+void add_resuming(CLI::App& command, RunArguments& in) {
+  RunOptions& o = in.cases.options;
+  CLI::Option* resume =
+      command.add_flag("--resume", in.resume,
+                       "Go on with the output file: measure what it lacks, repeat what failed");
+  command
+      .add_flag("--retry-failed", in.retry_failed,
+                "Repeat only what failed, timed out or was wrong in the output file")
+      ->excludes(resume);
+  command
+      .add_flag("--overwrite", o.outputs.overwrite,
+                "Discard what an unfinished run left in the journal of the output file")
+      ->excludes(resume)
+      ->excludes("--retry-failed");
+}
+
+// Several jobs, several GPUs.
+void add_dividing(CLI::App& command, RunArguments& in) {
+  RunOptions& o = in.cases.options;
+  command.add_option("--shard", in.cases.shard,
+                     "I/N: every N-th input from the I-th on, for job arrays; join with merge");
+  command
+      .add_option("--devices", in.devices,
+                  "Spread the matrices over these CUDA devices: all, or 0,2")
+      ->type_name(kListType)
+      ->excludes("--device");
+  command
+      .add_option("--gpus", o.cases.gpus,
+                  "Divide each product among this many GPUs, with NCCL; also under mpirun, srun or "
+                  "torchrun")
+      ->capture_default_str();
+  in.split_option = command
+                        .add_option("--split", in.split,
+                                    std::string("How --gpus divides the product: ") + kSplitNames)
+                        ->capture_default_str();
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, ExitCode& exit_code) {
@@ -159,22 +215,8 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   add_case_options(*command, in->cases);
   command->add_flag("--no-baselines", in->no_baselines,
                     "Do not add the vendor baselines that speed-ups need");
-  add_output_option(*command, "--json", o.outputs.json,
-                    "Write the result document; -: on standard output");
-  add_output_option(*command, "--csv", o.outputs.csv,
-                    "Write the rows as CSV; -: on standard output");
-  command
-      ->add_option("--tag", in->tags,
-                   "KEY=VALUE, kept in the document's context; may be given again")
-      ->allow_extra_args(false);
+  add_outputs(*command, *in);
   add_table_options(*command, in->table);
-  command->add_flag(
-      "--jsonl", o.outputs.jsonl,
-      "Print each row as a line of JSON when its case ends, without speed-ups and break-even");
-  command->add_flag("-q,--quiet", o.outputs.quiet,
-                    "No status line, no table and no warnings of times");
-  command->add_flag("--dry-run", o.outputs.dry_run,
-                    "Name the cases that would be measured, and end");
   command
       ->add_option("--calls-curve", in->calls_curve,
                    "Measure preparation and calls together, for each of these numbers of calls: "
@@ -197,18 +239,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
             std::filesystem::exists(text, unknown) && !std::filesystem::is_directory(text, unknown);
         return other ? fmt::format("expected a folder, got the file {}", text) : std::string();
       });
-  CLI::Option* resume =
-      command->add_flag("--resume", in->resume,
-                        "Go on with the output file: measure what it lacks, repeat what failed");
-  command
-      ->add_flag("--retry-failed", in->retry_failed,
-                 "Repeat only what failed, timed out or was wrong in the output file")
-      ->excludes(resume);
-  command
-      ->add_flag("--overwrite", o.outputs.overwrite,
-                 "Discard what an unfinished run left in the journal of the output file")
-      ->excludes(resume)
-      ->excludes("--retry-failed");
+  add_resuming(*command, *in);
   command->add_flag("--isolate", o.protocol.isolate,
                     "Run each case in a process of its own, as cases of plug-ins always do");
   command->add_flag("--interleave", o.protocol.interleave,
@@ -220,23 +251,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                                  "plug-ins)")
                     ->capture_default_str()
                     ->check(require_positive);
-  command->add_option("--shard", in->cases.shard,
-                      "I/N: every N-th input from the I-th on, for job arrays; join with merge");
-  command
-      ->add_option("--devices", in->devices,
-                   "Spread the matrices over these CUDA devices: all, or 0,2")
-      ->type_name(kListType)
-      ->excludes("--device");
-  command
-      ->add_option(
-          "--gpus", o.cases.gpus,
-          "Divide each product among this many GPUs, with NCCL; also under mpirun, srun or "
-          "torchrun")
-      ->capture_default_str();
-  in->split_option = command
-                         ->add_option("--split", in->split,
-                                      std::string("How --gpus divides the product: ") + kSplitNames)
-                         ->capture_default_str();
+  add_dividing(*command, *in);
   add_sampling_options(*command, in->cases);
   command->callback([in, command, &exit_code] { exit_code = run(*in, config_file(*command)); });
 }

@@ -1,7 +1,6 @@
 #include "core/available_memory.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <fstream>
 #include <sstream>
 #include <string>

@@ -100,7 +100,7 @@ class Packed {
   }
 
   [[noreturn]] void refuse(std::string_view bytes) const {
-    const std::string foreign = describe_foreign_content(bytes.substr(0, 256));
+    const std::string foreign = describe_foreign_content(bytes);
     throw Error(fmt::format("{}: expected gzip, xz or zstd data, got {}", path_,
                             !foreign.empty() ? foreign
                             : bytes.empty()  ? "an empty file"

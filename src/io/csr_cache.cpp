@@ -114,7 +114,7 @@ CachedMatrix read_csr_cache(const std::string& path) {
   std::string_view rest = file.bytes();
   CacheHeader header{};
   if (rest.size() < sizeof header || std::memcmp(rest.data(), kMagic, sizeof kMagic) != 0) {
-    const std::string foreign = describe_foreign_content(rest.substr(0, 256));
+    const std::string foreign = describe_foreign_content(rest);
     throw Error(fmt::format("{}: expected a CSR cache written by 'spmmbench convert', got {}", path,
                             foreign.empty() ? quote(rest.substr(0, 8)) : foreign));
   }

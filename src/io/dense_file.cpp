@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "io/dense_values.hpp"
@@ -34,7 +33,7 @@ DenseMatrix read_bin(const std::string& path, std::int64_t rows, std::int64_t co
                      ElementType type, bool fp64) {
   const MappedFile file(path);
   const std::string_view data = file.bytes();
-  if (const std::string foreign = describe_foreign_content(data.substr(0, 256));
+  if (const std::string foreign = describe_foreign_content(data);
       foreign.starts_with("a Git LFS") || foreign.starts_with("an HTML"))
     throw Error(fmt::format("{}: expected {} values, got {}", path, to_string(type), foreign));
   const double values = static_cast<double>(rows) * static_cast<double>(cols);

@@ -150,7 +150,9 @@ void release_pages(std::string_view part) {
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
-std::string describe_foreign_content(std::string_view head) {
+std::string describe_foreign_content(std::string_view file) {
+  constexpr std::size_t kMostLookedAt = 256;
+  const std::string_view head = file.substr(0, kMostLookedAt);
   if (head.starts_with("version https://git-lfs"))
     return "a Git LFS pointer (fetch the file itself with 'git lfs pull')";
   if (head.starts_with("\x1f\x8b")) return "gzip data (name it .gz, or unpack it)";

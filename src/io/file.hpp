@@ -47,8 +47,8 @@ void release_pages(std::string_view part_of_mapping);
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // "a Git LFS pointer (fetch the file with 'git lfs pull')", "an HTML page ...", "gzip data ...", or
-// empty when `head`, the first bytes of a file, is none of these.
-std::string describe_foreign_content(std::string_view head);
+// empty when `file`, or its beginning, is none of these.
+std::string describe_foreign_content(std::string_view file);
 
 // 'text' cut to `most` bytes, unprintable ones escaped.
 std::string quote(std::string_view text, std::size_t most = 40);

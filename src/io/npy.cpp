@@ -110,7 +110,7 @@ std::optional<std::vector<std::int64_t>> parse_shape(std::string_view text) {
 
 NpyArray parse_npy(std::string_view file, const std::string& name) {
   if (file.size() < kPreamble + 4 || !file.starts_with(kNpyMagic)) {
-    const std::string foreign = describe_foreign_content(file.substr(0, 256));
+    const std::string foreign = describe_foreign_content(file);
     throw Error(fmt::format("{}: expected a NumPy .npy file, got {}", name,
                             foreign.empty() ? quote(file.substr(0, 8)) : foreign));
   }

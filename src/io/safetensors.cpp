@@ -89,7 +89,7 @@ void check_offsets(const std::vector<TensorInfo>& tensors, std::size_t data_byte
 bool TensorInfo::is_matrix() const { return shape.size() == 2 && stored_type(dtype).has_value(); }
 
 TensorFile parse_safetensors(std::string_view file, const std::string& path) {
-  const std::string foreign = describe_foreign_content(file.substr(0, 256));
+  const std::string foreign = describe_foreign_content(file);
   if (file.size() < kLengthBytes || !foreign.empty())
     throw Error(fmt::format("{}: expected a safetensors file, got {}", path,
                             foreign.empty() ? numbered(file.size(), "byte") : foreign));

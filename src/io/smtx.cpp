@@ -61,7 +61,7 @@ class Numbers {
 
 CsrMatrix parse_smtx(std::string_view text, const std::string& path) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (const std::string foreign = describe_foreign_content(text.substr(0, 256)); !foreign.empty())
+  if (const std::string foreign = describe_foreign_content(text); !foreign.empty())
     throw Error(fmt::format("{}: expected 'rows, cols, nonzeros', got {}", path, foreign));
   Numbers numbers(text, path);
   // Every number takes a digit and, but for the last, a separator.

@@ -181,6 +181,18 @@ std::vector<std::int32_t> read_row_ids(const spmmbench_csr& given, Device& memor
   return row_ids;
 }
 
+bool is_aligned_for_bulk(const void* data, std::int64_t distance) {
+  constexpr std::int64_t kElementBytes = 2;
+  return reinterpret_cast<std::uintptr_t>(data) % kVectorBytes == 0 &&
+         distance * kElementBytes % kVectorBytes == 0;
+}
+
+ElementType read_16_bit_type(std::int32_t type, const char* taker) {
+  if (type == SPMMBENCH_F16) return ElementType::f16;
+  if (type == SPMMBENCH_BF16) return ElementType::bf16;
+  throw Unsupported(fmt::format("{} takes fp16 and bf16", taker));
+}
+
 Precision read_precision(std::int32_t precision) {
   const auto read = checked_enum<Precision>(precision, kPrecisions, "precision");
   if (has_block_scales(read))

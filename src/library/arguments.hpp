@@ -49,6 +49,13 @@ Pointee& required(Pointee* given, const char* name) {
   return *given;
 }
 
+// Whether 16-bit elements can be copied in bulk: 16 bytes divide where they lie and the distance of
+// one line from the next, which is in elements.
+bool is_aligned_for_bulk(const void* data, std::int64_t distance);
+
+// fp16 or bf16. Throws Unsupported, with what takes them, for another type.
+ElementType read_16_bit_type(std::int32_t type, const char* taker);
+
 Precision read_precision(std::int32_t precision);
 Accumulation read_accumulation(std::int32_t accumulation);
 Shape read_shape(const spmmbench_shape* given);

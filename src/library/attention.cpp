@@ -7,29 +7,20 @@
 #include <cstdint>
 
 #include "block_attention/block_attention.hpp"
+#include "library/arguments.hpp"
 #include "library/status.hpp"
 
 namespace spmmbench {
 namespace {
 
-constexpr std::int64_t kAttentionAlignment = 16;  // bytes, of bulk tensor copies
-constexpr std::int64_t kAttentionElementBytes = 2;
 constexpr std::int32_t kHeadSize = 128;
 
 Heads read_heads(const spmmbench_heads& given, const char* name) {
-  const auto address = reinterpret_cast<std::uintptr_t>(given.data);
-  if (given.data == nullptr || address % kAttentionAlignment != 0 ||
-      given.token * kAttentionElementBytes % kAttentionAlignment != 0 ||
-      given.head * kAttentionElementBytes % kAttentionAlignment != 0)
+  if (given.data == nullptr || !is_aligned_for_bulk(given.data, given.token) ||
+      !is_aligned_for_bulk(given.data, given.head))
     throw Error(fmt::format(
         "{}: address and distances of tokens and heads are multiples of 16 bytes", name));
   return {given.data, given.token, given.head};
-}
-
-ElementType read_type(std::int32_t type) {
-  if (type != SPMMBENCH_F16 && type != SPMMBENCH_BF16)
-    throw Unsupported("attention takes fp16 and bf16");
-  return type == SPMMBENCH_F16 ? ElementType::f16 : ElementType::bf16;
 }
 
 AttentionBlocks read_blocks(const spmmbench_attention_call& given) {
@@ -40,11 +31,10 @@ AttentionBlocks read_blocks(const spmmbench_attention_call& given) {
   return {given.block, given.of_heads != 0, given.counts, given.columns, given.pitch};
 }
 
-BlockAttention read_call(const spmmbench_attention_call& given) {
-  if (given.size < sizeof(spmmbench_attention_call))
-    throw Error("spmmbench_attention_call.size is below that of this version");
+BlockAttention read_call(const spmmbench_attention_call* asked) {
+  const spmmbench_attention_call& given = checked(asked, "spmmbench_attention_call");
   BlockAttention out;
-  out.type = read_type(given.type);
+  out.type = read_16_bit_type(given.type, "attention");
   if (given.head_size != kHeadSize)
     throw Unsupported(fmt::format("heads of {}; {} is taken", given.head_size, kHeadSize));
   if (given.heads < 1 || given.key_heads < 1 || given.heads % given.key_heads != 0)
@@ -67,7 +57,7 @@ BlockAttention read_call(const spmmbench_attention_call& given) {
 }
 
 spmmbench_status enqueue(const spmmbench_attention_call* asked, void* stream) noexcept {
-  return guarded([&] { attend(read_call(*asked), Stream{stream}); });
+  return guarded([&] { attend(read_call(asked), Stream{stream}); });
 }
 
 }  // namespace

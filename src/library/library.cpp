@@ -9,15 +9,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
-#include <variant>
 #include <vector>
 
-#include "core/contains.hpp"
-#include "core/limits.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/scaled_launches.hpp"
 #include "library/arguments.hpp"
+#include "library/entry.hpp"
 #include "library/given_a.hpp"
 #include "library/shared_device.hpp"
 #include "library/status.hpp"
@@ -53,14 +50,6 @@ void pass_on(const StageTimer& measured, const spmmbench_stages* stages) {
   const auto& add = required(receiver.add, "spmmbench_stages.add");
   for (const auto& [stage, ms] : measured.stages_ms()) add(receiver.context, stage.c_str(), ms);
 }
-
-struct Entry {
-  const Kernel* kernel = nullptr;
-  std::deque<std::vector<const char*>> choices;  // of the options, each ended by a null
-  std::vector<spmmbench_option> options;
-  std::vector<const spmmbench_option*> option_pointers;
-  spmmbench_kernel c = {};
-};
 
 const Kernel& kernel_of(const spmmbench_kernel* given) {
   return *static_cast<const Entry*>(checked(given, "spmmbench_kernel").user)->kernel;
@@ -379,74 +368,7 @@ spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) noexcept {
 void destroy_plan(spmmbench_plan* plan) noexcept { delete plan; }
 void destroy_prepared(spmmbench_prepared* prepared) noexcept { delete prepared; }
 
-template <class List>
-std::uint32_t set_of(const List& values) {
-  std::uint32_t set = 0;
-  for (const auto value : values) set |= SPMMBENCH_SET(static_cast<std::uint32_t>(value));
-  return set;
-}
-
-// `entry` keeps the names of its choices.
-spmmbench_option option_of_c(const OptionSpec& option, Entry& entry) {
-  spmmbench_option c = {};
-  c.size = sizeof c;
-  c.name = option.name.c_str();
-  c.default_value = option.default_value.c_str();
-  c.help = option.help.c_str();
-  c.type = SPMMBENCH_TEXT;
-  if (const auto* integers = std::get_if<IntegerRange>(&option.allowed)) {
-    c.type = SPMMBENCH_INTEGER;
-    c.minimum = static_cast<double>(integers->least);
-    c.maximum = static_cast<double>(integers->most);
-  } else if (const auto* reals = std::get_if<RealRange>(&option.allowed)) {
-    c.type = SPMMBENCH_REAL;
-    c.minimum = reals->least;
-    c.maximum = reals->most;
-  } else if (const auto* names = std::get_if<Choices>(&option.allowed)) {
-    c.type = SPMMBENCH_CHOICE;
-    std::vector<const char*>& choices = entry.choices.emplace_back();
-    for (const std::string& name : names->names) choices.push_back(name.c_str());
-    choices.push_back(nullptr);
-    c.choices = choices.data();
-  } else if (std::holds_alternative<Flag>(option.allowed)) {
-    static const char* const kSwitch[] = {"0", "1", nullptr};
-    c.type = SPMMBENCH_CHOICE;
-    c.choices = kSwitch;
-  }
-  return c;
-}
-
-void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
-  const KernelInfo& info = kernel.info();
-  entry.kernel = &kernel;
-  for (const OptionSpec& option : info.options) entry.options.push_back(option_of_c(option, entry));
-  for (const spmmbench_option& option : entry.options) entry.option_pointers.push_back(&option);
-  const bool on_gpu = info.device == DeviceKind::cuda;
-  spmmbench_kernel& c = entry.c;
-  c.size = sizeof(spmmbench_kernel);
-  c.name = info.name.c_str();
-  c.summary = info.summary.c_str();
-  c.source = info.source.c_str();
-  c.device = static_cast<std::int32_t>(info.device);
-  c.min_compute_capability = on_gpu ? info.min_compute_capability : 0;
-  c.exact_architecture = info.exact_architecture ? 1 : 0;
-  c.accumulation = static_cast<std::int32_t>(info.accumulation);
-  if (info.binary) c.flags |= SPMMBENCH_BINARY_A;
-  if (info.writes_row_ids) c.flags |= SPMMBENCH_ROW_IDS;
-  if (info.baseline) c.flags |= SPMMBENCH_VENDOR;
-  for (const Precision precision : kPrecisions)
-    if (contains(info.precisions, precision) && !has_block_scales(precision))
-      c.precisions |= SPMMBENCH_SET(static_cast<std::uint32_t>(precision));
-  c.c_types = set_of(written_types(info));
-  c.layouts = set_of(info.layouts);
-  c.a_memory = SPMMBENCH_SET(SPMMBENCH_HOST) | (has_cuda ? SPMMBENCH_SET(SPMMBENCH_CUDA) : 0U);
-  c.row_ptr_types = c.col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
-  c.a_value_types = set_of(kElementTypes);
-  c.data_alignment = c.pitch_alignment = on_gpu ? kVectorBytes : 1;
-  c.n_multiple = 1;
-  c.options = entry.option_pointers.data();
-  c.option_count = entry.option_pointers.size();
-  c.user = &entry;
+void set_functions(const KernelInfo& info, spmmbench_kernel& c) {
   c.supports = supports;
   c.prepare = prepare;
   c.bind = bind;
@@ -470,6 +392,7 @@ struct Library {
     entries.resize(kernels.size());
     for (std::size_t i = 0; i < kernels.size(); ++i) {
       describe(*kernels[i], has_cuda, entries[i]);
+      set_functions(kernels[i]->info(), entries[i].c);
       pointers.push_back(&entries[i].c);
     }
     c = {.size = sizeof(spmmbench_library),

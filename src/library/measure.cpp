@@ -2,17 +2,16 @@
 
 #include "spmmbench/measure.h"
 
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "library/arguments.hpp"
 #include "library/open_device.hpp"
 #include "library/status.hpp"
 #include "measure/bench.hpp"
+#include "plugin/plugin_structs.hpp"
 #include "report/fields.hpp"
 
 struct spmmbench_bench : spmmbench::Bench {
@@ -47,17 +46,6 @@ void expect_ok(const spmmbench_product& product, spmmbench_status status) {
   if (status == SPMMBENCH_OUT_OF_MEMORY) throw OutOfMemory(why);
   if (status == SPMMBENCH_DEVICE_LOST) throw DeviceError(why, true);
   throw Error(why);
-}
-
-spmmbench_dense dense_of_c(const DenseView& view) {
-  return {sizeof(spmmbench_dense),
-          view.data,
-          view.rows,
-          view.cols,
-          view.ld,
-          static_cast<std::int32_t>(view.layout),
-          static_cast<std::int32_t>(view.type),
-          view.scale};
 }
 
 // `self` is kept until the launch is destroyed.

@@ -13,19 +13,13 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::uintptr_t kAlignment = 16;  // bytes, of bulk tensor copies
-constexpr std::int64_t kElementBytes = 2;
-
 void check_lines(const void* data, std::int64_t distance, std::int64_t length, const char* name) {
-  if (data == nullptr || reinterpret_cast<std::uintptr_t>(data) % kAlignment != 0 ||
-      distance < length || distance * kElementBytes % static_cast<std::int64_t>(kAlignment) != 0)
+  if (data == nullptr || distance < length || !is_aligned_for_bulk(data, distance))
     throw Error(fmt::format(
         "{}: expected an address and a distance of tokens that are multiples of 16 bytes", name));
 }
 
 void check_sizes(const spmmbench_swiglu_call& given) {
-  if (given.type != SPMMBENCH_F16 && given.type != SPMMBENCH_BF16)
-    throw Unsupported("SwiGLU by blocks takes fp16 and bf16");
   if (given.rows < 1 || given.rows % SwigluBlocks::kPairRows != 0 || given.columns < 1 ||
       given.columns % SwigluBlocks::kTile != 0)
     throw Unsupported(
@@ -42,13 +36,14 @@ void check_sizes(const spmmbench_swiglu_call& given) {
 
 BlockSwiglu read_call(const spmmbench_swiglu_call* asked) {
   const spmmbench_swiglu_call& given = checked(asked, "spmmbench_swiglu_call");
+  const ElementType type = read_16_bit_type(given.type, "SwiGLU by blocks");
   check_sizes(given);
   check_lines(given.x, given.x_distance, given.columns, "x");
   check_lines(given.y, given.y_distance, given.rows, "y");
   check_lines(given.tiles, SwigluBlocks::kTile, SwigluBlocks::kTile, "tiles");
   check_lines(given.pairs, SwigluBlocks::kTile, SwigluBlocks::kTile, "pairs");
   check_lines(given.steps, SwigluBlocks::kTile, SwigluBlocks::kTile, "steps");
-  return {.type = given.type == SPMMBENCH_F16 ? ElementType::f16 : ElementType::bf16,
+  return {.type = type,
           .rows = given.rows,
           .columns = given.columns,
           .tokens = given.tokens,

@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "measure/exact_test.hpp"
 #include "measure/operands.hpp"

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/steady_seconds.hpp"
 #include "gpu/nvml.hpp"
 #include "gpu/rates.hpp"
 #include "measure/case_checks.hpp"

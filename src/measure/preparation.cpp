@@ -1,7 +1,6 @@
 #include "measure/preparation.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>

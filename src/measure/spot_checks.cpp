@@ -17,7 +17,6 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/bound.hpp"
-#include "verify/reference.hpp"
 
 namespace spmmbench {
 namespace {

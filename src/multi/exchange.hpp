@@ -1,7 +1,6 @@
 #pragma once
 // The gather of B by one part, for one shape, on its device.
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

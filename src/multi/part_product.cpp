@@ -1,7 +1,5 @@
 #include "multi/part_product.hpp"
 
-#include <utility>
-
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "measure/kernel_choice.hpp"
 #include "multi/exchange.hpp"

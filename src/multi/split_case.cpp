@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "core/row_lengths.hpp"
 #include "measure/case_checks.hpp"
@@ -220,10 +219,75 @@ std::unique_ptr<PartProduct> SplitA::overlap(const Request& request, const CaseI
   return in_two;
 }
 
+SplitA::Transfer SplitA::measure_transfer(const SampleLimits& limits, bool all_in_one,
+                                          Exchange& exchange, SplitProduct& split) {
+  const Link& link = all_in_one ? team_.gather_link() : team_.exchange_link();
+  split.way = to_string(gather_.way);
+  split.sent_bytes = team_.most(exchange.bytes_sent());
+  split.received_bytes = team_.most(exchange.bytes_received());
+  split.received_share = received_share();
+  const auto time_of = [&](const std::function<void()>& launch) {
+    return team_.time_hot(launch, limits).median_us;
+  };
+  const bool in_place = gather_.way == Way::peer;
+  if (gather_.way != Way::none) {
+    split.link_gb_per_s = link.bytes_per_us() / 1e3;
+    split.link_latency_us = link.latency_us();
+    split.transfer_us = time_of([&] {
+      exchange.launch();
+      if (in_place) exchange.read_in_place();
+    });
+  }
+  Transfer out;
+  if (in_place || gather_.way == Way::pulled) {
+    out.us = split.transfer_us;
+    out.meet_us = time_of([&] { exchange.meet(); });
+    out.link_us = std::max(0.0, split.transfer_us - out.meet_us);
+  } else {
+    out.us = out.link_us = link.us(split.received_bytes);
+  }
+  // Packing reads and writes what it packs. The slowest rank's time counts: all have to decide
+  // alike.
+  if (gather_.way == Way::needed_rows)
+    out.us +=
+        team_.most(2 * exchange.bytes_packed() / team_.device().copy_bytes_per_second() * 1e6);
+  return out;
+}
+
+void SplitA::forecast(const Shape& shape, const Transfer& transfer, const Gathering& gathering,
+                      SplitProduct& split) {
+  const int ranks = team_.group().ranks();
+  split.pays_from_us =
+      gather_.way == Way::peer
+          ? pays_from_us_in_place(transfer.meet_us, transfer.link_us * reads_of_a_row(), ranks)
+          : team_.most(pays_from_us(gathering, ranks));
+  if (!split.one_gpu_us) return;
+  const double bytes = compulsory_bytes(whole_, shape.n, precision_, shape.c_type);
+  split.one_gpu_of_bound = bytes / team_.device().copy_bytes_per_second() * 1e6 / *split.one_gpu_us;
+  split.should_pay = *split.one_gpu_us > split.pays_from_us;
+}
+
+void SplitA::add_up(const Request& request, const CaseInput& input, double link_us,
+                    ResultRow& row) {
+  row.verify->error_over_bound = team_.most(row.verify->error_over_bound);
+  row.verify->error_over_typical = team_.most(row.verify->error_over_typical);
+  row.verify->error_over_mean = team_.most(row.verify->error_over_mean);
+  if (has_needed_rows(gather_.way)) add_stages(order_stages_, row);
+  row.device_bytes =
+      static_cast<std::uint64_t>(team_.most(static_cast<double>(row.device_bytes.value_or(0))));
+  double bytes = 0;
+  for (const double of_part : team_.group().exchange(input.compulsory_bytes)) bytes += of_part;
+  row.compulsory_bytes = bytes;
+  row.bound_us = std::max(team_.most(input.bound_us), link_us);
+  row.of_bound = *row.bound_us / row.hot->median_us;
+  row.gflops = 2.0 * static_cast<double>(whole_.nnz()) * static_cast<double>(request.shape.n) /
+               row.hot->median_us / 1e3;
+  if (row.split->one_gpu_us) row.split->pays = row.hot->median_us < *row.split->one_gpu_us;
+}
+
 void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow& row) {
   const CaseInput& input = part.input();
   Device& device = team_.device();
-  const int ranks = team_.group().ranks();
   SplitProduct& split = *row.split;
   std::unique_ptr<Plan> plan;
   std::optional<PeerRows> peer;
@@ -235,59 +299,24 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
   const bool all_in_one = in_one_call(input.operands->b);
   team_.alone([&] {
     plan = part.bind();
-    exchange.emplace(gather_, grid_.same_columns(team_.group().rank()), ranks, input.operands->b,
-                     device, team_.transport(), peer ? &*peer : nullptr,
+    exchange.emplace(gather_, grid_.same_columns(team_.group().rank()), team_.group().ranks(),
+                     input.operands->b, device, team_.transport(), peer ? &*peer : nullptr,
                      all_in_one ? Exchange::AllBy::one_call : Exchange::AllBy::sends);
     if (peer) fill_own(request, *exchange);
   });
 
-  const Link& link = all_in_one ? team_.gather_link() : team_.exchange_link();
-  split.way = to_string(gather_.way);
   split.product_us = team_.most(hot_us);
-  split.sent_bytes = team_.most(exchange->bytes_sent());
-  split.received_bytes = team_.most(exchange->bytes_received());
-  if (gather_.way != Way::none) {
-    split.link_gb_per_s = link.bytes_per_us() / 1e3;
-    split.link_latency_us = link.latency_us();
-  }
-  split.received_share = received_share();
-  const auto time_of = [&](const std::function<void()>& launch) {
-    return team_.time_hot(launch, request.limits).median_us;
-  };
-  const bool in_place = gather_.way == Way::peer;
-  double meet_us = 0, link_us = link.us(split.received_bytes);
-  if (gather_.way != Way::none) {
-    split.transfer_us = time_of([&] {
-      exchange->launch();
-      if (in_place) exchange->read_in_place();
-    });
-  }
-  if (peer) {
-    meet_us = time_of([&] { exchange->meet(); });
-    link_us = std::max(0.0, split.transfer_us - meet_us);
-  }
-  double transfer_us = peer ? split.transfer_us : link_us;
-  // Packing reads and writes what it packs. The slowest rank's time counts: all have to decide
-  // alike.
-  if (gather_.way == Way::needed_rows)
-    transfer_us += team_.most(2 * exchange->bytes_packed() / device.copy_bytes_per_second() * 1e6);
-  const Gathering gathering = gathering_of(split, transfer_us, *exchange);
-  split.pays_from_us = in_place ? pays_from_us_in_place(meet_us, link_us * reads_of_a_row(), ranks)
-                                : team_.most(pays_from_us(gathering, ranks));
-  if (split.one_gpu_us) {
-    const double bytes =
-        compulsory_bytes(whole_, request.shape.n, precision_, request.shape.c_type);
-    split.one_gpu_of_bound = bytes / device.copy_bytes_per_second() * 1e6 / *split.one_gpu_us;
-  }
-  if (split.one_gpu_us) split.should_pay = *split.one_gpu_us > split.pays_from_us;
+  const Transfer transfer = measure_transfer(request.limits, all_in_one, *exchange, split);
+  const Gathering gathering = gathering_of(split, transfer.us, *exchange);
+  forecast(request.shape, transfer, gathering, split);
 
   const std::function<void()> alternating = [&] {
     exchange->launch();
     plan->launch(exchange->b(), input.operands->c, device.stream());
   };
   std::unique_ptr<PartProduct> in_two;
-  if (!in_place && team_.most(overlapped_us(split.product_us, gathering)) <
-                       one_after_another_us(split.product_us, {.us = transfer_us}))
+  if (gather_.way != Way::peer && team_.most(overlapped_us(split.product_us, gathering)) <
+                                      one_after_another_us(split.product_us, {.us = transfer.us}))
     in_two = overlap(request, input, *exchange, alternating, row);
   const std::function<void()> both =
       in_two ? [&] { in_two->launch(*exchange, exchange->b(), input.operands->c); } : alternating;
@@ -298,25 +327,11 @@ void SplitA::run_together(const Request& request, LocalProduct& part, ResultRow&
   row.hot = team_.time_hot(both, request.limits);
   row.cold = team_.time_cold(both, request.limits);
   checks.check(row, "after the timed launches");
-
-  row.verify->error_over_bound = team_.most(row.verify->error_over_bound);
-  row.verify->error_over_typical = team_.most(row.verify->error_over_typical);
-  row.verify->error_over_mean = team_.most(row.verify->error_over_mean);
   if (in_two) {
     row.device_bytes = in_two->device_bytes();
     row.metrics["overlapped_share"] = -team_.most(-gathering.inner_share);
   }
-  if (has_needed_rows(gather_.way)) add_stages(order_stages_, row);
-  row.device_bytes =
-      static_cast<std::uint64_t>(team_.most(static_cast<double>(row.device_bytes.value_or(0))));
-  double bytes = 0;
-  for (const double of_part : team_.group().exchange(input.compulsory_bytes)) bytes += of_part;
-  row.compulsory_bytes = bytes;
-  row.bound_us = std::max(team_.most(input.bound_us), link_us);
-  row.of_bound = *row.bound_us / row.hot->median_us;
-  row.gflops = 2.0 * static_cast<double>(whole_.nnz()) * static_cast<double>(request.shape.n) /
-               row.hot->median_us / 1e3;
-  if (split.one_gpu_us) split.pays = row.hot->median_us < *split.one_gpu_us;
+  add_up(request, input, transfer.link_us, row);
 }
 
 void SplitA::fill_own(const Request& request, Exchange& exchange) {

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "multi/exchange.hpp"
 #include "multi/forecast.hpp"
@@ -44,6 +43,19 @@ class SplitA {
                          const Exchange& exchange) const;
   // In place, of each that the part with the most needs.
   double reads_of_a_row() const;
+  // What receiving B takes, in microseconds of the slowest rank.
+  struct Transfer {
+    double us = 0;       // in all
+    double link_us = 0;  // on the link
+    double meet_us = 0;  // where rows are read in place or pulled: until all ranks are there
+  };
+  Transfer measure_transfer(const SampleLimits& limits, bool all_in_one, Exchange& exchange,
+                            SplitProduct& split);
+  // Whether several GPUs should pay, and what one GPU reaches.
+  void forecast(const Shape& shape, const Transfer& transfer, const Gathering& gathering,
+                SplitProduct& split);
+  // What the row says of all ranks together.
+  void add_up(const Request& request, const CaseInput& input, double link_us, ResultRow& row);
   void run_together(const Request& request, LocalProduct& part, ResultRow& row);
   // The part's product in two, where that is faster; else null. For all ranks the same.
   std::unique_ptr<PartProduct> overlap(const Request& request, const CaseInput& input,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 #include <variant>
 
 #include "core/parse_json.hpp"

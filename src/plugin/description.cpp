@@ -93,6 +93,26 @@ void check_variant(const spmmbench_variant& variant, const spmmbench_kernel& ker
       "SPMMBENCH_ROW_MAJOR as the one layout, for a c_row_multiple");
 }
 
+template <class Require>
+void check_options(const spmmbench_kernel& kernel, const Require& require) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < kernel.option_count; ++i) {
+    const spmmbench_option* const option = kernel.options[i];
+    require(option != nullptr && option->size >= sizeof(spmmbench_option),
+            "options of the size of this version");
+    require(option->name != nullptr && option->default_value != nullptr && option->help != nullptr,
+            "options with name, default_value and help");
+    require(is_word(option->name),
+            "options with a name of letters, digits, '_', '-' and '.', at most 64");
+    require(names.insert(option->name).second, "options of different names");
+    try {
+      check_option(*option);
+    } catch (const Error& error) {
+      throw Error(fmt::format("kernel {}: option {}: {}", kernel.name, option->name, error.what()));
+    }
+  }
+}
+
 }  // namespace
 
 bool is_word(std::string_view text) {
@@ -202,22 +222,7 @@ void check_description(const spmmbench_kernel& kernel) {
               kernel.destroy_plan != nullptr && kernel.destroy_prepared != nullptr,
           "prepare, bind, launch, destroy_plan and destroy_prepared");
   require(kernel.option_count == 0 || kernel.options != nullptr, "options");
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < kernel.option_count; ++i) {
-    const spmmbench_option* const option = kernel.options[i];
-    require(option != nullptr && option->size >= sizeof(spmmbench_option),
-            "options of the size of this version");
-    require(option->name != nullptr && option->default_value != nullptr && option->help != nullptr,
-            "options with name, default_value and help");
-    require(is_word(option->name),
-            "options with a name of letters, digits, '_', '-' and '.', at most 64");
-    require(names.insert(option->name).second, "options of different names");
-    try {
-      check_option(*option);
-    } catch (const Error& error) {
-      throw Error(fmt::format("kernel {}: option {}: {}", kernel.name, option->name, error.what()));
-    }
-  }
+  check_options(kernel, require);
   require(kernel.variant_count == 0 || kernel.variants != nullptr, "variants");
   for (std::size_t i = 0; i < kernel.variant_count; ++i) {
     require(kernel.variants[i] != nullptr && kernel.variants[i]->size >= sizeof(spmmbench_variant),

@@ -116,15 +116,4 @@ spmmbench_shape shape_of_c(const Shape& shape) {
   return c;
 }
 
-spmmbench_dense dense_of_c(const DenseView& view) {
-  return {sizeof(spmmbench_dense),
-          view.data,
-          view.rows,
-          view.cols,
-          view.ld,
-          static_cast<std::int32_t>(view.layout),
-          static_cast<std::int32_t>(view.type),
-          view.scale};
-}
-
 }  // namespace spmmbench

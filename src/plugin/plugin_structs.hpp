@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "spmmbench/kernel.hpp"
@@ -52,6 +53,16 @@ class ProblemOfC {
 };
 
 spmmbench_shape shape_of_c(const Shape& shape);
-spmmbench_dense dense_of_c(const DenseView& view);
+
+inline spmmbench_dense dense_of_c(const DenseView& view) {
+  return {sizeof(spmmbench_dense),
+          view.data,
+          view.rows,
+          view.cols,
+          view.ld,
+          static_cast<std::int32_t>(view.layout),
+          static_cast<std::int32_t>(view.type),
+          view.scale};
+}
 
 }  // namespace spmmbench

@@ -293,6 +293,38 @@ void describe_side(const std::vector<InputDocument>& side, std::vector<std::stri
   revision = fmt::format("{}", fmt::join(revisions, ", "));
 }
 
+// The rows of one side, each with those of its case.
+void collect(std::vector<InputDocument>& side, Side Rows::*to, std::size_t RunCounts::*runs_of_side,
+             std::map<std::string, Rows>& cases, ExpectedRuns& expected) {
+  for (std::size_t run = 0; run < side.size(); ++run) {
+    expected.add(side[run].document, runs_of_side);
+    const bool without_gpu_is_cpu = names_devices(side[run].document);
+    ComparisonKeys keys;
+    for (ResultRow& row : side[run].document.rows) {
+      const std::string key = keys.next(row);
+      Rows& of_case = cases[key];
+      of_case.again = key != case_key(row);
+      of_case.on_cpu |= row.status == Status::ok && !row.device_index && without_gpu_is_cpu;
+      Side& runs = of_case.*to;
+      runs.rows.push_back(std::move(row));
+      runs.runs.push_back(run);
+    }
+  }
+}
+
+// By verdict, and within it from the fastest on.
+void sort_cases(std::vector<ComparedCase>& cases) {
+  std::stable_sort(cases.begin(), cases.end(), [](const ComparedCase& a, const ComparedCase& b) {
+    const auto key = [](const ComparedCase& one) {
+      const double faster = one.times ? -one.times->shift.log_ratio : 0.0;
+      const MatrixSummary& matrix = one.row.matrix;
+      return std::tuple(one.verdict, faster, std::string_view(matrix.name),
+                        std::string_view(matrix.sha256), one.row.n);
+    };
+    return key(a) < key(b);
+  });
+}
+
 }  // namespace
 
 std::string_view to_string(CaseVerdict verdict) {
@@ -364,25 +396,8 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
 
   std::map<std::string, Rows> cases;
   ExpectedRuns expected;
-  const auto collect = [&](std::vector<InputDocument>& side, Side Rows::*to,
-                           std::size_t RunCounts::*runs_of_side) {
-    for (std::size_t run = 0; run < side.size(); ++run) {
-      expected.add(side[run].document, runs_of_side);
-      const bool without_gpu_is_cpu = names_devices(side[run].document);
-      ComparisonKeys keys;
-      for (ResultRow& row : side[run].document.rows) {
-        const std::string key = keys.next(row);
-        Rows& of_case = cases[key];
-        of_case.again = key != case_key(row);
-        of_case.on_cpu |= row.status == Status::ok && !row.device_index && without_gpu_is_cpu;
-        Side& runs = of_case.*to;
-        runs.rows.push_back(std::move(row));
-        runs.runs.push_back(run);
-      }
-    }
-  };
-  collect(base, &Rows::base, &RunCounts::base);
-  collect(fresh, &Rows::fresh, &RunCounts::fresh);
+  collect(base, &Rows::base, &RunCounts::base, cases, expected);
+  collect(fresh, &Rows::fresh, &RunCounts::fresh, cases, expected);
   const auto alone = std::erase_if(cases, [](const auto& one) {
     const Rows& rows = one.second;
     return rows.again && (rows.base.rows.empty() || rows.fresh.rows.empty());
@@ -410,16 +425,7 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
                                            numbered(left_out, "case")));
 
   judge_times(comparison);
-  std::stable_sort(comparison.cases.begin(), comparison.cases.end(),
-                   [](const ComparedCase& a, const ComparedCase& b) {
-                     const auto key = [](const ComparedCase& one) {
-                       const double faster = one.times ? -one.times->shift.log_ratio : 0.0;
-                       const MatrixSummary& matrix = one.row.matrix;
-                       return std::tuple(one.verdict, faster, std::string_view(matrix.name),
-                                         std::string_view(matrix.sha256), one.row.n);
-                     };
-                     return key(a) < key(b);
-                   });
+  sort_cases(comparison.cases);
   return comparison;
 }
 

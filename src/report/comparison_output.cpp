@@ -12,7 +12,6 @@
 #include "report/answer.hpp"
 #include "report/comparison.hpp"
 #include "report/identity.hpp"
-#include "report/json.hpp"
 #include "report/terminal.hpp"
 #include "spmmbench/printable.hpp"
 

@@ -155,56 +155,39 @@ struct Codec<std::vector<T>> {
   }
 };
 
-// Named values in an order that counts: an object.
-template <>
-struct Codec<std::vector<std::pair<std::string, double>>> {
-  using Values = std::vector<std::pair<std::string, double>>;
+// An object whose members are named values, all of one type.
+template <class Values, class T>
+struct NamedValues {
   static Json schema() {
-    return {{"type", "object"}, {"additionalProperties", Codec<double>::schema()}};
+    return {{"type", "object"}, {"additionalProperties", Codec<T>::schema()}};
   }
   static Json write(const Values& values) {
     Json json = Json::object();
-    for (const auto& [name, value] : values) json[name] = Codec<double>::write(value);
+    for (const auto& [name, value] : values) json[name] = Codec<T>::write(value);
     return json;
   }
   static Values read(const Json& json) {
     expect(json.is_object(), "an object");
     Values values;
     for (const auto& [name, value] : json.items())
-      values.emplace_back(name, Codec<double>::read(value));
+      values.insert(values.end(), {name, Codec<T>::read(value)});
     return values;
   }
   static std::string text(const Values& values) {
     std::string text;
     for (const auto& [name, value] : values)
-      text += fmt::format("{}{}={}", text.empty() ? "" : ";", name, Codec<double>::text(value));
+      text += fmt::format("{}{}={}", text.empty() ? "" : ";", name, Codec<T>::text(value));
     return text;
   }
 };
 
 template <class T>
-struct Codec<std::map<std::string, T>> {
-  static Json schema() {
-    return {{"type", "object"}, {"additionalProperties", Codec<T>::schema()}};
-  }
-  static Json write(const std::map<std::string, T>& values) {
-    Json json = Json::object();
-    for (const auto& [key, value] : values) json[key] = Codec<T>::write(value);
-    return json;
-  }
-  static std::map<std::string, T> read(const Json& json) {
-    expect(json.is_object(), "an object");
-    std::map<std::string, T> values;
-    for (const auto& [key, value] : json.items()) values[key] = Codec<T>::read(value);
-    return values;
-  }
-  static std::string text(const std::map<std::string, T>& values) {
-    std::string text;
-    for (const auto& [key, value] : values)
-      text += fmt::format("{}{}={}", text.empty() ? "" : ";", key, Codec<T>::text(value));
-    return text;
-  }
-};
+struct Codec<std::map<std::string, T>> : NamedValues<std::map<std::string, T>, T> {};
+
+// Their order counts.
+template <>
+struct Codec<std::vector<std::pair<std::string, double>>>
+    : NamedValues<std::vector<std::pair<std::string, double>>, double> {};
 
 template <class T>
 constexpr bool kReal = std::is_same_v<T, double> || std::is_same_v<T, std::optional<double>>;

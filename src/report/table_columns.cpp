@@ -56,29 +56,32 @@ TableColumn textual(std::string key, std::string header, std::string meaning,
           [](const ResultRow&) { return Number(); }};
 }
 
-// The time of one call, with its share of the preparation.
-TableColumn in_all() {
-  TableColumn column = numeric("in_all", "in all us",
-                               "the time of a call and its share of the preparation, if there are "
-                               "as many calls as `--calls` says",
-                               1, [](const ResultRow& row) { return row.in_all_us; });
+// Shown only where a row has it.
+TableColumn rare(TableColumn column) {
   column.rare = true;
   return column;
 }
 
+// The time of one call, with its share of the preparation.
+TableColumn in_all() {
+  return rare(numeric("in_all", "in all us",
+                      "the time of a call and its share of the preparation, if there are as many "
+                      "calls as `--calls` says",
+                      1, [](const ResultRow& row) { return row.in_all_us; }));
+}
+
 TableColumn repeats() {
-  TableColumn column =
+  TableColumn column = rare(
       textual("repeats", "repeats", "whether ten launches agree to the bit (`--repeat-check`)",
               [](const ResultRow& row) {
                 return std::string(!row.bit_identical ? "-" : *row.bit_identical ? "yes" : "no");
-              });
+              }));
   column.left_aligned = false;
-  column.rare = true;
   return column;
 }
 
 TableColumn limit() {
-  TableColumn column =
+  return rare(
       textual("limit", "limit",
               "what takes most of a launch, by count: `launch` itself, `output` of C, `gathers` of "
               "rows of B, `padding` or other bytes of `A`; nothing where that explains less than a "
@@ -86,9 +89,7 @@ TableColumn limit() {
               [](const ResultRow& row) {
                 const std::string limit = limit_of(row);
                 return limit.empty() ? std::string("-") : limit;
-              });
-  column.rare = true;
-  return column;
+              }));
 }
 
 using OfSplit = std::function<Number(const SplitProduct&)>;
@@ -96,18 +97,15 @@ using OfSplit = std::function<Number(const SplitProduct&)>;
 // A number of a case on several GPUs.
 TableColumn of_split(std::string key, std::string header, std::string meaning, int decimals,
                      const OfSplit& number) {
-  TableColumn column = numeric(std::move(key), std::move(header), std::move(meaning), decimals,
-                               [number](const ResultRow& row) {
-                                 return row.split && row.hot ? number(*row.split) : std::nullopt;
-                               });
-  column.rare = true;
-  return column;
+  return rare(numeric(std::move(key), std::move(header), std::move(meaning), decimals,
+                      [number](const ResultRow& row) {
+                        return row.split && row.hot ? number(*row.split) : std::nullopt;
+                      }));
 }
 
-// Whether to divide a product among GPUs pays: as measured, and as was said before where that was
-// wrong.
+// Whether to divide a product among GPUs pays: as measured, and whether the forecast was another.
 TableColumn pays() {
-  TableColumn column =
+  return rare(
       textual("pays", "pays",
               "whether several GPUs take less time than one: `pays` or `does not pay`, with "
               "`(unforeseen)` where the rate of the link had predicted the opposite",
@@ -116,21 +114,17 @@ TableColumn pays() {
                 const SplitProduct& split = *row.split;
                 return fmt::format("{}{}", *split.pays ? "pays" : "does not pay",
                                    split.should_pay == split.pays ? "" : " (unforeseen)");
-              });
-  column.rare = true;
-  return column;
+              }));
 }
 
 TableColumn gathered() {
-  TableColumn column =
+  return rare(
       textual("gathered", "gathered",
               "how a GPU gets the rows of B that it lacks: `all_gather`, `needed_rows`, in place "
               "by `peer`, `pulled` from the memory of others, or `none` where it lacks none",
               [](const ResultRow& row) -> std::string {
                 return row.split && row.hot ? row.split->way : "-";
-              });
-  column.rare = true;
-  return column;
+              }));
 }
 
 Number median_of(const std::optional<Timing>& timing) {

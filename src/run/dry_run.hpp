@@ -1,6 +1,6 @@
 #pragma once
 
-#include "run/plan.hpp"
+#include "run/options.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {

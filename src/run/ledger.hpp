@@ -10,7 +10,7 @@
 #include "report/journal.hpp"
 #include "report/table.hpp"
 #include "report/warnings.hpp"
-#include "run/plan.hpp"
+#include "run/options.hpp"
 #include "run/progress.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/result.hpp"

@@ -141,6 +141,85 @@ double MatrixRun::transpose_ms(Device& device) {
   return entry->second = fastest;
 }
 
+void MatrixRun::note_a(const PlannedCase& planned, ResultRow& row) const {
+  if (!a_.row_ids().empty()) add_stages(a_.reorder_stages(), row);
+  if (a_.log2_scale() != 0) row.metrics["a_scale_log2"] = a_.log2_scale();
+  if (a_.rounded_to_zero() != 0)
+    row.metrics["a_rounded_to_zero"] = static_cast<double>(a_.rounded_to_zero());
+  if (has_block_scales(planned.group->precision))
+    row.metrics["a_scales"] = static_cast<double>(a_.csr().block_scales.size());
+  else if (is_scaled(planned.group->precision)) row.metrics["a_scale"] = a_.csr().scale;
+}
+
+void MatrixRun::describe(const PlannedCase& planned, Device& device, CaseInput& input) {
+  const Precision precision = planned.group->precision;
+  const ElementType c_type = planned.group->c_type;
+  input.choice = planned.choice;
+  input.device = &device;
+  input.problem.a = &a_.csr();
+  input.problem.row_ids = a_.row_ids();
+  input.problem.n = planned.n;
+  input.problem.precision = precision;
+  input.problem.c_type = c_type;
+  input.problem.layout = layout_for(planned.choice->info(), cases_.layout, planned.n);
+  if (input.problem.layout == Layout::col_major) input.problem.n *= cases_.batch;
+  else input.members = cases_.batch;
+  input.problem.options = planned.choice->options;
+  input.problem.orders = &a_.orders();
+  input.prepared = &prepared_;
+  if (!protocol_.save_failing.empty())
+    input.save_wrong = [&](const ResultRow& wrong, const Problem& problem, const DenseView& b,
+                           const Update& update) {
+      return save_failing(protocol_.save_failing, wrong, problem, b, input.operands->c, update,
+                          device);
+    };
+  const Scalars scalars = rounded(cases_.scalars, precision);
+  input.update = {scalars.alpha, scalars.beta, drawn_c(c_type, cases_.load.seed)};
+  input.b_is_drawn = host_b_ == nullptr;
+  input.repeat_check = protocol_.repeat_check;
+  input.calls_curve = protocol_.calls_curve;
+  input.calls_a_memory = protocol_.calls_a_memory;
+  input.one_launch = protocol_.one_launch;
+  if (!protocol_.one_launch) input.exact = &*exact_;
+  const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);
+  if (is_new)
+    bytes->second =
+        compulsory_bytes(a_.csr(), planned.n * cases_.batch, precision, c_type, scalars.beta != 0);
+  input.compulsory_bytes = bytes->second;
+  // A copy bandwidth that the parent measured belongs to its main device.
+  const double copy_rate = protocol_.rates.copy_bytes_per_second > 0 && &device == &machine_.main()
+                               ? protocol_.rates.copy_bytes_per_second
+                               : device.copy_bytes_per_second();
+  input.bound_us = bytes->second / copy_rate * 1e6;
+}
+
+void MatrixRun::add_operands(const PlannedCase& planned, CaseInput& input, ResultRow& row) {
+  const Precision precision = planned.group->precision;
+  Device& device = *input.device;
+  if (input.members > 1) {
+    if (!diagonal_) diagonal_ = on_diagonal(a_.csr(), a_.row_ids(), input.members);
+    input.diagonal = &*diagonal_;
+  }
+  OnDevice& made = on_device(planned, input);
+  if (device.info().kind == DeviceKind::cuda) {
+    if (!resident_) resident_ = fastest_copy(a_.csr(), precision, device);
+    input.problem.on_device = &resident_->view();
+  }
+  if (transposed_ && !reads_transposed(planned.choice->kernel->info()))
+    row.stages_ms["transpose"] = transpose_ms(device);
+  const auto [sum, is_first] = a_checksums_.try_emplace(device.info().kind);
+  if (is_first) sum->second = checksum_of_a(input.problem, device);
+  input.a_checksum = sum->second;
+  input.operands = &made.operands;
+  if (has_block_scales(precision))
+    row.metrics["b_scales"] = static_cast<double>(made.operands.scales_of_b.size());
+  else if (is_scaled(precision)) row.metrics["b_scale"] = made.operands.b.scale;
+  input.problem.ld_b = made.operands.b.ld;
+  input.problem.ld_c = made.operands.c.ld;
+  input.reference = made.reference.get();
+  input.free_memory = [this, &made] { free_memory(made); };
+}
+
 void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
   // What one kernel chose is not for the next.
   thread_local const Processors at_first;
@@ -149,86 +228,20 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     row.status = Status::failed;
     row.reason = reason;
   };
-  const DeviceKind kind = planned.choice->kernel->info().device;
-  Device& device = kind == DeviceKind::cuda ? machine_.main() : *machine_.host;
-  const bool on_gpu = device.info().kind == DeviceKind::cuda;
+  const KernelInfo& info = planned.choice->kernel->info();
+  Device& device = info.device == DeviceKind::cuda ? machine_.main() : *machine_.host;
   const auto lose = [&] { machine_.lost_in = row.kernel; };
-  if (on_gpu && !machine_.lost_in.empty())
+  if (device.info().kind == DeviceKind::cuda && !machine_.lost_in.empty())
     return fail(
         fmt::format("device lost in {}; --isolate would keep it to that row", machine_.lost_in));
   CaseInput input;
   try {
     select(planned);
     if (!a_error_.empty()) return fail(a_error_);
-    if (!a_.row_ids().empty()) add_stages(a_.reorder_stages(), row);
-    if (a_.log2_scale() != 0) row.metrics["a_scale_log2"] = a_.log2_scale();
-    if (a_.rounded_to_zero() != 0)
-      row.metrics["a_rounded_to_zero"] = static_cast<double>(a_.rounded_to_zero());
-    if (has_block_scales(planned.group->precision))
-      row.metrics["a_scales"] = static_cast<double>(a_.csr().block_scales.size());
-    else if (is_scaled(planned.group->precision)) row.metrics["a_scale"] = a_.csr().scale;
-    input.choice = planned.choice;
-    input.device = &device;
-    input.problem.a = &a_.csr();
-    input.problem.row_ids = a_.row_ids();
-    input.problem.n = planned.n;
-    input.problem.precision = planned.group->precision;
-    input.problem.c_type = planned.group->c_type;
-    input.problem.layout = layout_for(planned.choice->info(), cases_.layout, planned.n);
-    if (input.problem.layout == Layout::col_major) input.problem.n *= cases_.batch;
-    else input.members = cases_.batch;
-    input.problem.options = planned.choice->options;
-    input.problem.orders = &a_.orders();
-    input.prepared = &prepared_;
-    if (!protocol_.save_failing.empty())
-      input.save_wrong = [&](const ResultRow& wrong, const Problem& problem, const DenseView& b,
-                             const Update& update) {
-        return save_failing(protocol_.save_failing, wrong, problem, b, input.operands->c, update,
-                            device);
-      };
-    const Scalars scalars = rounded(cases_.scalars, planned.group->precision);
-    input.update = {scalars.alpha, scalars.beta, drawn_c(planned.group->c_type, cases_.load.seed)};
-    input.b_is_drawn = host_b_ == nullptr;
-    input.repeat_check = protocol_.repeat_check;
-    input.calls_curve = protocol_.calls_curve;
-    input.calls_a_memory = protocol_.calls_a_memory;
-    input.one_launch = protocol_.one_launch;
-    if (!protocol_.one_launch) input.exact = &*exact_;
-    const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);
-    if (is_new)
-      bytes->second = compulsory_bytes(a_.csr(), planned.n * cases_.batch, planned.group->precision,
-                                       planned.group->c_type, scalars.beta != 0);
-    input.compulsory_bytes = bytes->second;
-    // A copy bandwidth that the parent measured belongs to its main device.
-    const double copy_rate =
-        protocol_.rates.copy_bytes_per_second > 0 && &device == &machine_.main()
-            ? protocol_.rates.copy_bytes_per_second
-            : device.copy_bytes_per_second();
-    input.bound_us = bytes->second / copy_rate * 1e6;
+    note_a(planned, row);
+    describe(planned, device, input);
     // A kernel of another kind of device is skipped by run_case and needs no operands.
-    if (device.info().kind == kind) {
-      if (input.members > 1) {
-        if (!diagonal_) diagonal_ = on_diagonal(a_.csr(), a_.row_ids(), input.members);
-        input.diagonal = &*diagonal_;
-      }
-      OnDevice& made = on_device(planned, input);
-      if (on_gpu && !resident_)
-        resident_ = fastest_copy(a_.csr(), planned.group->precision, device);
-      if (on_gpu) input.problem.on_device = &resident_->view();
-      if (transposed_ && !reads_transposed(planned.choice->kernel->info()))
-        row.stages_ms["transpose"] = transpose_ms(device);
-      const auto [sum, is_first] = a_checksums_.try_emplace(kind);
-      if (is_first) sum->second = checksum_of_a(input.problem, device);
-      input.a_checksum = sum->second;
-      input.operands = &made.operands;
-      if (has_block_scales(planned.group->precision))
-        row.metrics["b_scales"] = static_cast<double>(made.operands.scales_of_b.size());
-      else if (is_scaled(planned.group->precision)) row.metrics["b_scale"] = made.operands.b.scale;
-      input.problem.ld_b = made.operands.b.ld;
-      input.problem.ld_c = made.operands.c.ld;
-      input.reference = made.reference.get();
-      input.free_memory = [this, &made] { free_memory(made); };
-    }
+    if (device.info().kind == info.device) add_operands(planned, input, row);
   } catch (const DeviceError& error) {
     if (error.device_lost()) lose();
     input.operands_error = error.what();
@@ -238,8 +251,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
   if (input.device == nullptr) return fail(input.operands_error);
   if (!run_case(input, protocol_.limits, row)) lose();
   // What the kernel has made from A^T is the input.
-  if (transposed_ && reads_transposed(planned.choice->kernel->info()))
-    row.stages_ms.erase("transpose");
+  if (transposed_ && reads_transposed(info)) row.stages_ms.erase("transpose");
 }
 
 }  // namespace spmmbench

@@ -30,6 +30,11 @@ class MatrixRun {
 
  private:
   void select(const PlannedCase& planned);
+  // What was done to the values of A.
+  void note_a(const PlannedCase& planned, ResultRow& row) const;
+  // All of the case but its operands. `input` stays where it is.
+  void describe(const PlannedCase& planned, Device& device, CaseInput& input);
+  void add_operands(const PlannedCase& planned, CaseInput& input, ResultRow& row);
 
   // What lies on one device, for the current A and one N.
   struct OnDevice {

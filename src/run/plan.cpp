@@ -15,7 +15,6 @@
 #include "plugin/plugin.hpp"
 #include "run/command.hpp"
 #include "spmmbench/error.hpp"
-#include "spmmbench/printable.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/suggest.hpp"
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <sstream>
-#include <utility>
 
 #include "plugin/plugin.hpp"
 #include "spmmbench/error.hpp"

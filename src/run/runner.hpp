@@ -1,6 +1,9 @@
 #pragma once
 
-#include "run/plan.hpp"
+#include <string>
+#include <vector>
+
+#include "run/options.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {

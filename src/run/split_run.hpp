@@ -1,7 +1,6 @@
 #pragma once
 // Runs the cases of one matrix at a time on several GPUs, as one of their ranks.
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>

@@ -22,7 +22,6 @@
 #include "gpu/rates.hpp"
 #include "gpu/scaled_launches.hpp"
 #include "select/device_rates.hpp"
-#include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

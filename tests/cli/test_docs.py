@@ -158,6 +158,20 @@ class DocsTest(CliCase):
                                         check=False)
                 self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
 
+    def test_a_shell_script_asked_for_help_says_what_it_does_and_does_nothing(self):
+        scripts = {path.name: path for path in (SOURCE / "scripts").glob("*.sh")}
+        del scripts["setup.sh"], scripts["keep_ptxas.sh"]  # sourced; a step of the build
+        for name, script in sorted(scripts.items()):
+            with self.subTest(script=name):
+                result = subprocess.run([script, "--help"], capture_output=True, text=True, check=False, timeout=10)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertIn(script.read_text().splitlines()[1].removeprefix("# "), result.stdout)
+        for name in ("test.sh", "sanitize_host.sh", "documented_build.sh"):  # long ones that take no argument
+            with self.subTest(script=name):
+                result = subprocess.run([scripts[name], "--no-such-option"], capture_output=True, text=True, check=False,
+                                        timeout=10)
+                self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/greatest_magnitude.hpp"
 #include "core/transpose.hpp"

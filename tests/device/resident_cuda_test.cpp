@@ -20,7 +20,6 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
-#include "verify/reference.hpp"
 
 namespace spmmbench::test {
 namespace {

@@ -13,7 +13,6 @@
 #include "jagged_slices/gathered_sectors.hpp"
 #include "shapes.hpp"
 #include "spmmbench/random.hpp"
-#include "spmmbench/registry.hpp"
 
 namespace spmmbench::test {
 namespace {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <numeric>
 #include <utility>
 
 #include "../../kernels/gather_mma/device_build.hpp"

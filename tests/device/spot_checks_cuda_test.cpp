@@ -14,7 +14,6 @@
 #include "spmmbench/stage_timer.hpp"
 #include "timing/sampler.hpp"
 #include "verify/bound.hpp"
-#include "verify/reference.hpp"
 
 namespace spmmbench::test {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "devices.hpp"
 #include "gpu/csr_on_device.hpp"

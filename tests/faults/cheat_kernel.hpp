@@ -3,7 +3,10 @@
 
 #include <chrono>
 #include <memory>
+#include <utility>
+#include <vector>
 
+#include "cheat_product.hpp"
 #include "cheats.hpp"
 #include "planted.hpp"
 #include "spmmbench/registry.hpp"
@@ -20,6 +23,18 @@ class Cheat : public Plan {
 
  protected:
   const CsrMatrix& a_;
+};
+
+// Multiplies by other values of A.
+class OtherValues : public Cheat {
+ public:
+  OtherValues(const CsrMatrix& a, std::vector<float> values) : Cheat(a), other_(a) {
+    other_.values = std::move(values);
+  }
+  void launch(const DenseView& b, const DenseView& c, Stream) override { multiply({other_, b, c}); }
+
+ protected:
+  CsrMatrix other_;
 };
 
 // A plan whose kernel works in other calls too.

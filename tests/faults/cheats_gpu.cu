@@ -330,7 +330,7 @@ class CheatA final : public PlantedGpuA {
 class CheatKernel final : public PlantedGpuKernel<CheatA, CheatAndMore> {
  public:
   CheatKernel(const char* name, Cheat cheat, Elsewhere works)
-      : PlantedGpuKernel(cheat_gpu_info(name), {cheat, WorkElsewhere(works)}) {
+      : PlantedGpuKernel(name, {cheat, WorkElsewhere(works)}) {
     info_.inspects_b = cheat == Cheat::once_for_a_constant_b;
   }
   Support supports(const Problem&, const DeviceInfo&) const override {

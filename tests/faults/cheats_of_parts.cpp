@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cheat_kernel.hpp"
-#include "cheat_product.hpp"
 
 namespace spmmbench {
 namespace {
@@ -47,27 +46,18 @@ struct RoundsAAtOnce : AtOnce {
 };
 
 // Leaves out nonzeros so small that rounding hides them, but for the values of the exact test.
-struct DropsSmallValues : Cheat {
-  explicit DropsSmallValues(const CsrMatrix& a) : Cheat(a), shorter_(a) {
-    shorter_.values = without_small_values(a);
-  }
-  CsrMatrix shorter_;
-  void launch(const DenseView& b, const DenseView& c, Stream) override {
-    multiply({shorter_, b, c});
-  }
+struct DropsSmallValues : OtherValues {
+  explicit DropsSmallValues(const CsrMatrix& a) : OtherValues(a, without_small_values(a)) {}
 };
 
 // Takes new values in place, but for those that it has left out.
-struct LeavesOutWithItsPlan : Cheat {
+struct LeavesOutWithItsPlan : OtherValues {
   static constexpr bool kTakesValues = true;
-  explicit LeavesOutWithItsPlan(const CsrMatrix& a) : Cheat(a), shorter_(a) {
-    shorter_.values = without_small_values(a);
-  }
-  CsrMatrix shorter_;
-  void launch(const DenseView& b, const DenseView& c, Stream) override {
+  explicit LeavesOutWithItsPlan(const CsrMatrix& a) : OtherValues(a, without_small_values(a)) {}
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     for (std::int64_t e = 0; e < a_.nnz(); ++e)
-      if (shorter_.values[e] != 0) shorter_.values[e] = a_.values[e];
-    multiply({shorter_, b, c});
+      if (other_.values[e] != 0) other_.values[e] = a_.values[e];
+    OtherValues::launch(b, c, stream);
   }
 };
 

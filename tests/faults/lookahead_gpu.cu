@@ -234,11 +234,7 @@ class Prepared final : public PlantedGpuA {
   Cheat cheat_;
 };
 
-class CheatKernel final : public PlantedGpuKernel<Prepared, Cheat> {
- public:
-  CheatKernel(const char* name, Cheat cheat) : PlantedGpuKernel(cheat_gpu_info(name), cheat) {}
-};
-
+using CheatKernel = PlantedGpuKernel<Prepared, Cheat>;
 SPMMBENCH_REGISTER_KERNEL(CheatKernel, "one_kernel", Cheat::one_kernel);
 SPMMBENCH_REGISTER_KERNEL(CheatKernel, "followed", Cheat::followed);
 SPMMBENCH_REGISTER_KERNEL(CheatKernel, "followed_by_chance", Cheat::followed_by_chance);

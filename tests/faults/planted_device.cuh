@@ -111,11 +111,13 @@ inline KernelInfo cheat_gpu_info(const char* name) {
   return info;
 }
 
-// A kernel whose preparation is PreparedA(A, what, device).
+// A kernel whose preparation is PreparedA(A, what, device). One that cheats is named by its cheat.
 template <class PreparedA, class What>
 class PlantedGpuKernel : public Kernel {
  public:
   PlantedGpuKernel(KernelInfo info, const What& what) : info_(std::move(info)), what_(what) {}
+  PlantedGpuKernel(const char* cheat, const What& what)
+      : PlantedGpuKernel(cheat_gpu_info(cheat), what) {}
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,

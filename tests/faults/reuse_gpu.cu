@@ -123,7 +123,7 @@ class Prepared final : public PlantedGpuA {
 
 class CheatKernel final : public PlantedGpuKernel<Prepared, Cheat> {
  public:
-  CheatKernel(const char* name, Cheat cheat) : PlantedGpuKernel(cheat_gpu_info(name), cheat) {
+  CheatKernel(const char* name, Cheat cheat) : PlantedGpuKernel(name, cheat) {
     info_.inspects_b = cheat == Cheat::while_inspecting;
   }
 };

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "io/safetensors.hpp"
-#include "spmmbench/error.hpp"
 #include "target.hpp"
 
 namespace {
@@ -16,17 +15,17 @@ std::string file_of(const std::string& header, std::size_t data_bytes) {
 }
 
 void check(std::string_view file) {
-  try {
-    const spmmbench::TensorFile parsed = spmmbench::parse_safetensors(file, "fuzz");
-    for (const spmmbench::TensorInfo& tensor : parsed.tensors)
-      require(tensor.begin <= tensor.end && parsed.data_begin + tensor.end <= file.size(),
-              "a tensor beyond the file");
-  } catch (const spmmbench::Error& error) {
-    const std::string_view message = error.what();
-    require(message.find('\n') == std::string_view::npos, "an error of more than one line");
-    require(message.starts_with("fuzz: "), "an error without the file's name");
-    require(message.size() < 1000, "an error longer than a screen's line");
-  }
+  expect_one_line_of_error("fuzz: ", [&] {
+    try {
+      const spmmbench::TensorFile parsed = spmmbench::parse_safetensors(file, "fuzz");
+      for (const spmmbench::TensorInfo& tensor : parsed.tensors)
+        require(tensor.begin <= tensor.end && parsed.data_begin + tensor.end <= file.size(),
+                "a tensor beyond the file");
+    } catch (const spmmbench::Error& error) {
+      require(std::strlen(error.what()) < 1000, "an error longer than a screen's line");
+      throw;
+    }
+  });
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "io/smtx.hpp"
-#include "spmmbench/error.hpp"
 #include "target.hpp"
 
 const std::vector<std::string>& fuzz_seeds() {
@@ -38,19 +37,11 @@ const std::vector<std::string>& fuzz_tokens() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   omp_set_num_threads(1);  // small inputs: starting threads takes longer than reading
-  try {
+  expect_one_line_of_error("fuzz:", [&] {
     spmmbench::CsrMatrix csr =
         spmmbench::parse_smtx({reinterpret_cast<const char*>(data), size}, "fuzz");
     csr.values.resize(csr.nnz());  // a pattern has none
-    try {
-      spmmbench::validate(csr);
-    } catch (const spmmbench::Error&) {
-      require(false, "the parser made an invalid CSR");
-    }
-  } catch (const spmmbench::Error& error) {
-    const std::string_view message = error.what();
-    require(message.find('\n') == std::string_view::npos, "an error of more than one line");
-    require(message.starts_with("fuzz:"), "an error without FILE:LINE");
-  }
+    require_valid(csr);
+  });
   return 0;
 }

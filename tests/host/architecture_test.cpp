@@ -12,6 +12,7 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -100,6 +101,33 @@ TEST(Architecture, IncludesFollowTheDirectionOfTheData) {
           << include.file << ":" << include.line << " includes " << include.target;
     }
   EXPECT_EQ(layer_of("common/grid_limit.hpp"), "kernels");
+}
+
+// Folders of kernels/ that kernels share; earlier ones may not include later ones.
+const std::vector<std::string> kShared = {"ptx", "common", "row_order", "window"};
+
+// A kernel that uses the code of another one, which is a variant of it or makes its format.
+const std::set<std::pair<std::string, std::string>> kRelatives = {{"block_swiglu", "async_bcsr"},
+                                                                  {"cusparse", "async_bcsr"},
+                                                                  {"cusparselt", "cusparse"},
+                                                                  {"esmm_mma", "esmm"},
+                                                                  {"esmm_skip", "esmm"}};
+
+TEST(Architecture, AKernelIncludesItsFolderSharedOnesAndThoseOfItsRelatives) {
+  std::set<std::pair<std::string, std::string>> relatives;
+  const auto of_shared = [](const std::string& folder) {
+    return std::ranges::find(kShared, folder);
+  };
+  for (const Include& include : includes_below("kernels")) {
+    const std::string own = *std::next(include.file.begin()),
+                      target = *fs::path(include.target).begin();
+    if (own == target || layer_of(include.target) != "kernels") continue;
+    if (of_shared(target) != kShared.end())
+      EXPECT_LE(of_shared(target) - kShared.begin(), of_shared(own) - kShared.begin())
+          << include.file << ":" << include.line << " includes " << include.target;
+    else relatives.insert({own, target});
+  }
+  EXPECT_EQ(relatives, kRelatives);
 }
 
 // A format of one kernel alone lies in the kernel's folder, which then is all that was added.

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spmmbench/plugin.h"
+#include "spmmbench/attention.h"
+#include "spmmbench/swiglu.h"
 
 enum { ROWS = 3, COLS = 4, NNZ = 6, N = 5 };
 
@@ -53,44 +54,30 @@ static void prepare_again(void* context, const char* stage, double milliseconds)
   call->kernel->destroy_prepared(prepared);
 }
 
-int main(void) {
-  /* Row 1 is empty; the columns of row 2 do not ascend. */
-  const int64_t row_ptr[ROWS + 1] = {0, 3, 3, 6};
-  const int64_t col_idx[NNZ] = {0, 1, 3, 3, 0, 2};
-  const float values[NNZ] = {1, 2, 3, 4, 5, 6};
-  const float dense_a[ROWS][COLS] = {{1, 2, 0, 3}, {0, 0, 0, 0}, {5, 0, 6, 4}};
-  const char* const unknown_option[] = {"no_such", "1", NULL};
-  float b[COLS * N], c[ROWS * N];
-  int i, j, k, stages_seen = 0;
-  const spmmbench_kernel* kernel;
+/* Row 1 is empty; the columns of row 2 do not ascend. */
+static const int64_t row_ptr[ROWS + 1] = {0, 3, 3, 6};
+static const int64_t col_idx[NNZ] = {0, 1, 3, 3, 0, 2};
+static const float values[NNZ] = {1, 2, 3, 4, 5, 6};
+static const float dense_a[ROWS][COLS] = {{1, 2, 0, 3}, {0, 0, 0, 0}, {5, 0, 6, 4}};
+static float b[COLS * N], c[ROWS * N];
+
+static spmmbench_csr a = {
+    sizeof a, ROWS,           COLS,          NNZ,           row_ptr,       col_idx, values,
+    NULL,     SPMMBENCH_HOST, SPMMBENCH_I64, SPMMBENCH_I64, SPMMBENCH_F32, NULL,    0};
+static spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP32_IN, 0};
+static spmmbench_shape shape = {sizeof shape, N,   SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0, 0, NULL,
+                                NULL,         NULL};
+static spmmbench_dense b_view = {sizeof b_view, b, COLS, N, N, SPMMBENCH_ROW_MAJOR,
+                                 SPMMBENCH_F32, 0};
+static spmmbench_dense c_view = {sizeof c_view, c, ROWS, N, N, SPMMBENCH_ROW_MAJOR,
+                                 SPMMBENCH_F32, 0};
+
+static spmmbench_prepared* prepare_and_see_stages(const spmmbench_kernel* kernel) {
   spmmbench_prepared *prepared = NULL, *other = NULL;
-  spmmbench_plan *plan = NULL, *column_plan = NULL;
-  spmmbench_csr a = {sizeof a, ROWS, COLS,           NNZ,           row_ptr,       col_idx,
-                     values,   NULL, SPMMBENCH_HOST, SPMMBENCH_I64, SPMMBENCH_I64, SPMMBENCH_F32,
-                     NULL,     0};
-  spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP32_IN, 0};
-  spmmbench_shape shape = {sizeof shape, N,   SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0, 0, NULL,
-                           NULL,         NULL};
-  spmmbench_dense b_view = {sizeof b_view, b, COLS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0};
-  spmmbench_dense c_view = {sizeof c_view, c, ROWS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0};
-  spmmbench_stages stages = {sizeof stages, NULL, add_stage};
-  spmmbench_report report = {sizeof report, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0};
-  spmmbench_report again = {sizeof again, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0};
+  int stages_seen = 0;
   nested_call nested = {NULL, &problem, SPMMBENCH_FAILED};
-  uint64_t bytes = 0;
+  spmmbench_stages stages = {sizeof stages, NULL, add_stage};
   stages.context = &stages_seen;
-
-  expect(spmmbench_kernels(SPMMBENCH_ABI_VERSION + 1) == NULL, "another version gives NULL");
-  library = spmmbench_kernels(SPMMBENCH_ABI_VERSION);
-  if (library == NULL || library->size < sizeof *library) return 1;
-  kernel = find("cpu_csr");
-  expect(kernel->device == SPMMBENCH_HOST, "cpu_csr runs on the host");
-  expect((kernel->precisions & SPMMBENCH_SET(SPMMBENCH_BF16_IN)) != 0, "cpu_csr takes bf16");
-
-  for (i = 0; i < COLS * N; ++i) b[i] = (float)(i % 7) - 3;
-  for (i = 0; i < ROWS * N; ++i) c[i] = NAN;
-  expect(kernel->supports(kernel, &problem, &shape, &bytes) == SPMMBENCH_OK && bytes > 0,
-         "supported, and says how many bytes");
   expect(kernel->prepare(kernel, &problem, &stages, &prepared) == SPMMBENCH_OK, "prepared");
   expect(stages_seen > 0, "the stage build was reported");
   nested.kernel = kernel;
@@ -99,11 +86,14 @@ int main(void) {
   expect(kernel->prepare(kernel, &problem, &stages, &other) == SPMMBENCH_OK &&
              nested.status == SPMMBENCH_OK,
          "a stage may call the library");
-  expect(kernel->bind(prepared, &shape, NULL, &plan) == SPMMBENCH_OK, "bound");
-  shape.layout = SPMMBENCH_COL_MAJOR;
-  expect(kernel->bind(prepared, &shape, NULL, &column_plan) == SPMMBENCH_OK, "bound once more");
-  shape.layout = SPMMBENCH_ROW_MAJOR;
-  expect(kernel->settle(plan, NULL) == SPMMBENCH_OK, "settled");
+  kernel->destroy_prepared(other);
+  return prepared;
+}
+
+static void expect_product(const spmmbench_kernel* kernel, spmmbench_plan* plan) {
+  int i, j, k;
+  for (i = 0; i < COLS * N; ++i) b[i] = (float)(i % 7) - 3;
+  for (i = 0; i < ROWS * N; ++i) c[i] = NAN;
   b_view.size = SPMMBENCH_DENSE_SIZE_1;
   expect(kernel->launch(plan, &b_view, &c_view, NULL) == SPMMBENCH_OK, "launched");
   b_view.size = sizeof b_view;
@@ -113,23 +103,24 @@ int main(void) {
       for (k = 0; k < COLS; ++k) sum += dense_a[i][k] * b[k * N + j];
       expect(c[i * N + j] == sum, "C = A * B");
     }
+}
+
+static void expect_reports(const spmmbench_kernel* kernel, spmmbench_plan* plan) {
+  spmmbench_report report = {sizeof report, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0};
+  spmmbench_report again = {sizeof again, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0};
   expect(kernel->report(plan, &report) == SPMMBENCH_OK && report.device_bytes > 0 &&
              report.params != NULL && strcmp(report.params[0], "threads") == 0,
          "the plan reports bytes and threads");
   expect(kernel->report(plan, &again) == SPMMBENCH_OK && again.params != report.params &&
              strcmp(report.params[0], "threads") == 0,
          "an earlier report lives on");
+  expect_refusal(kernel->report(NULL, &report), SPMMBENCH_INVALID, "plan is NULL");
+}
 
-  /* What a caller may get wrong. */
-  b_view.cols = N - 1;
-  expect_refusal(kernel->launch(plan, &b_view, &c_view, NULL), SPMMBENCH_INVALID, "B is 4 x 4");
-  b_view.cols = N;
-  c_view.size = 8;
-  expect_refusal(kernel->launch(plan, &b_view, &c_view, NULL), SPMMBENCH_INVALID,
-                 "spmmbench_dense.size is 8");
-  shape.n = 0;
-  expect_refusal(kernel->bind(prepared, &shape, NULL, &plan), SPMMBENCH_INVALID, "N = 0");
-  shape.n = N;
+static void expect_refused_problems(const spmmbench_kernel* kernel) {
+  const char* const unknown_option[] = {"no_such", "1", NULL};
+  const spmmbench_stages no_function = {sizeof no_function, NULL, NULL};
+  spmmbench_prepared* prepared = NULL;
   problem.options = unknown_option;
   expect_refusal(kernel->supports(kernel, &problem, &shape, NULL), SPMMBENCH_INVALID, "no_such");
   problem.options = NULL;
@@ -140,33 +131,81 @@ int main(void) {
   a.values = NULL;
   expect_refusal(kernel->supports(kernel, &problem, &shape, NULL), SPMMBENCH_INVALID,
                  "values is NULL");
-
   a.values = values;
+  expect_refusal(kernel->prepare(kernel, &problem, NULL, NULL), SPMMBENCH_INVALID,
+                 "prepared is NULL");
+  expect_refusal(kernel->prepare(kernel, &problem, &no_function, &prepared), SPMMBENCH_INVALID,
+                 "spmmbench_stages.add is NULL");
+}
+
+static void expect_refused_shapes(const spmmbench_kernel* kernel, spmmbench_prepared* prepared) {
+  spmmbench_plan* plan = NULL;
+  shape.n = 0;
+  expect_refusal(kernel->bind(prepared, &shape, NULL, &plan), SPMMBENCH_INVALID, "N = 0");
   shape.n = INT64_MAX;
   expect_refusal(kernel->bind(prepared, &shape, NULL, &plan), SPMMBENCH_INVALID,
                  "expected at most 1099511627776");
   shape.n = N;
+  expect_refusal(kernel->bind(NULL, &shape, NULL, &plan), SPMMBENCH_INVALID, "prepared is NULL");
+  expect_refusal(kernel->bind(prepared, &shape, NULL, NULL), SPMMBENCH_INVALID, "plan is NULL");
+}
+
+static void expect_refused_views(const spmmbench_kernel* kernel, spmmbench_plan* plan) {
+  b_view.cols = N - 1;
+  expect_refusal(kernel->launch(plan, &b_view, &c_view, NULL), SPMMBENCH_INVALID, "B is 4 x 4");
+  b_view.cols = N;
+  c_view.size = 8;
+  expect_refusal(kernel->launch(plan, &b_view, &c_view, NULL), SPMMBENCH_INVALID,
+                 "spmmbench_dense.size is 8");
   c_view.size = sizeof c_view;
   b_view.ld = (int64_t)1 << 62;
   expect_refusal(kernel->launch(plan, &b_view, &c_view, NULL), SPMMBENCH_INVALID,
                  "B.ld is 4611686018427387904: B would take 2^60 bytes or more");
-  b_view.data = NULL;
   b_view.ld = N;
+  b_view.data = NULL;
   expect_refusal(kernel->launch(plan, &b_view, &c_view, NULL), SPMMBENCH_INVALID, "B.data is NULL");
-  expect_refusal(kernel->prepare(kernel, &problem, NULL, NULL), SPMMBENCH_INVALID,
-                 "prepared is NULL");
-  expect_refusal(kernel->bind(NULL, &shape, NULL, &plan), SPMMBENCH_INVALID, "prepared is NULL");
-  expect_refusal(kernel->bind(prepared, &shape, NULL, NULL), SPMMBENCH_INVALID, "plan is NULL");
   expect_refusal(kernel->launch(NULL, &b_view, &c_view, NULL), SPMMBENCH_INVALID, "plan is NULL");
-  expect_refusal(kernel->report(NULL, &report), SPMMBENCH_INVALID, "plan is NULL");
-  stages.add = NULL;
-  expect_refusal(kernel->prepare(kernel, &problem, &stages, &prepared), SPMMBENCH_INVALID,
-                 "spmmbench_stages.add is NULL");
+}
+
+static void expect_refused_calls(void) {
+  expect_refusal(spmmbench_attending(SPMMBENCH_ATTENTION_VERSION)->attend(NULL, NULL),
+                 SPMMBENCH_INVALID, "spmmbench_attention_call: expected one, got NULL");
+  expect_refusal(spmmbench_gating(SPMMBENCH_SWIGLU_VERSION)->multiply(NULL, NULL),
+                 SPMMBENCH_INVALID, "spmmbench_swiglu_call: expected one, got NULL");
+}
+
+int main(void) {
+  const spmmbench_kernel* kernel;
+  spmmbench_prepared* prepared;
+  spmmbench_plan *plan = NULL, *column_plan = NULL;
+  uint64_t bytes = 0;
+
+  expect(spmmbench_kernels(SPMMBENCH_ABI_VERSION + 1) == NULL, "another version gives NULL");
+  library = spmmbench_kernels(SPMMBENCH_ABI_VERSION);
+  if (library == NULL || library->size < sizeof *library) return 1;
+  kernel = find("cpu_csr");
+  expect(kernel->device == SPMMBENCH_HOST, "cpu_csr runs on the host");
+  expect((kernel->precisions & SPMMBENCH_SET(SPMMBENCH_BF16_IN)) != 0, "cpu_csr takes bf16");
+
+  expect(kernel->supports(kernel, &problem, &shape, &bytes) == SPMMBENCH_OK && bytes > 0,
+         "supported, and says how many bytes");
+  prepared = prepare_and_see_stages(kernel);
+  expect(kernel->bind(prepared, &shape, NULL, &plan) == SPMMBENCH_OK, "bound");
+  shape.layout = SPMMBENCH_COL_MAJOR;
+  expect(kernel->bind(prepared, &shape, NULL, &column_plan) == SPMMBENCH_OK, "bound once more");
+  shape.layout = SPMMBENCH_ROW_MAJOR;
+  expect(kernel->settle(plan, NULL) == SPMMBENCH_OK, "settled");
+  expect_product(kernel, plan);
+  expect_reports(kernel, plan);
+
+  expect_refused_problems(kernel);
+  expect_refused_shapes(kernel, prepared);
+  expect_refused_views(kernel, plan);
+  expect_refused_calls();
 
   kernel->destroy_plan(plan);
   kernel->destroy_plan(column_plan);
   kernel->destroy_plan(NULL);
   kernel->destroy_prepared(prepared);
-  kernel->destroy_prepared(other);
   return faults;
 }

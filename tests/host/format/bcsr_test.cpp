@@ -4,7 +4,6 @@
 #include <omp.h>
 
 #include "matrices.hpp"
-#include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

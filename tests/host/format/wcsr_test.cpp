@@ -7,7 +7,6 @@
 
 #include "format/wcsr_estimate.hpp"
 #include "matrices.hpp"
-#include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

@@ -4,7 +4,6 @@
 
 #include "gpu/backend.hpp"
 #include "measure/exact_test.hpp"
-#include "spmmbench/reordering.hpp"
 #include "spmmbench/stage_timer.hpp"
 #include "verify/reference.hpp"
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <vector>
 
 #include "gpu/backend.hpp"
 #include "spmmbench/random.hpp"

@@ -1,12 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
-#include <thread>
-#include <utility>
 
 #include "fake_device.hpp"
 #include "io/dense_file.hpp"

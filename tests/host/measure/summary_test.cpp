@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "core/row_lengths.hpp"
 #include "matrices.hpp"
 #include "timing/quantiles.hpp"
 

@@ -12,7 +12,6 @@
 #include "multi/host_transport.hpp"
 #include "process/temporary_folder.hpp"
 #include "ranks.hpp"
-#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {

@@ -11,7 +11,6 @@
 #include "multi/peer_rows.hpp"
 #include "process/temporary_folder.hpp"
 #include "ranks.hpp"
-#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {

@@ -10,7 +10,6 @@
 #include "reorder/match.hpp"
 #include "reorder/rsh_path.hpp"
 #include "reorder/similarity.hpp"
-#include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"

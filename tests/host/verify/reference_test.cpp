@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "fake_device.hpp"
-#include "verify/bound.hpp"
 #include "verify/exact.hpp"
 #include "verify/reference.hpp"
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "matrices.hpp"
-#include "spmmbench/registry.hpp"
 
 namespace spmmbench::gap_slices {
 namespace {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "matrices.hpp"
-
 namespace spmmbench::jagged {
 namespace {
 

@@ -6,8 +6,6 @@
 #include <bit>
 
 #include "matrices.hpp"
-#include "spmmbench/error.hpp"
-#include "spmmbench/registry.hpp"
 
 namespace spmmbench::rsh {
 namespace {
