@@ -15,6 +15,11 @@ def path_of(text):
     return pathlib.Path(text)
 
 
+def numbered(count: int, one: str, many: str = "") -> str:
+    """'1 case', '2 cases'; `many`: the plural, where it is not the word with an s"""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
 class Parser(argparse.ArgumentParser):
     """Bad arguments end with exit code 1, as in the program: 2 is a wrong result."""
 

@@ -22,7 +22,7 @@ try:
     import numpy as np
 except ImportError:
     np = None  # main says so
-from command_line import Parser, require
+from command_line import Parser, numbered, require
 
 SUFFIXES = (".pt", ".pth", ".safetensors", ".npy")
 SAFETENSORS_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
@@ -145,7 +145,7 @@ def main():
             except (WeightError, OSError) as error:
                 print(error, file=sys.stderr)
                 failed += 1
-    print(f"{written} matrices", file=sys.stderr)
+    print(numbered(written, 'matrix', 'matrices'), file=sys.stderr)
     if failed or written == 0:
         sys.exit(1)
 

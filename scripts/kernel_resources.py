@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from command_line import Parser
+from command_line import Parser, numbered
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 ARCHITECTURE = "90a"
@@ -210,16 +210,16 @@ def main():
     current = dict(sorted(current.items()))
     if options.record:
         options.file.write_text(to_json(release, current))
-        print(f"{options.file}: {sum(map(len, current.values()))} kernels recorded")
+        print(f"{options.file}: {numbered(sum(map(len, current.values())), 'kernel')} recorded")
         return 0
     differences, unrecorded = compare(recorded["kernels"], current)
     for line in unrecorded + differences:
         print(line)
     if differences:
-        print(f"{len(differences)} differences; if they are meant, record them: "
+        print(f"{numbered(len(differences), 'difference')}; if meant, record: "
               f"scripts/kernel_resources.py {options.build} --record")
         return 1
-    print(f"{sum(map(len, current.values()))} kernels as recorded")
+    print(f"{numbered(sum(map(len, current.values())), 'kernel')} as recorded")
     return 0
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from markupsafe import Markup
 
+from command_line import numbered
 from figures.style import COLOURS, GREYS
 from result_data import SPEEDUPS, STATUSES, density, hot_us, number, preparation_ms
 from result_series import DENSE_FILL, answer_key, total_us
@@ -195,7 +196,7 @@ def answers_left_out(results):
             for answer in document["answers"] or ()
         ]
         if left_out := sum(not keys <= rows for keys in named):
-            out.append((document["name"], digits(len(named)), digits(left_out)))
+            out.append((document["name"], numbered(len(named), "answer"), left_out))
     return out
 
 
@@ -231,8 +232,9 @@ def trouble_table(results):
 def cards(results, baseline):
     problems = sum(row["status"] in ("wrong", "failed", "timeout") for row in results.rows)
     matrices = len({row["matrix_key"] for row in results.rows})
-    shown = [(digits(matrices), "matrices", False)]
-    shown.append((digits(len(results.measured())), "verified measurements", False))
+    measured = len(results.measured())
+    shown = [(digits(matrices), "matrix" if matrices == 1 else "matrices", False)]
+    shown.append((digits(measured), "verified measurement" if measured == 1 else "verified measurements", False))
     shown.append((digits(problems), "wrong, failed or timed out", problems > 0))
     runs = by_run(results)
     for run, part in runs if len(runs) <= MOST_ON_CARDS else ():

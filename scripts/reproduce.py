@@ -36,7 +36,7 @@ from dataclasses import asdict
 from command_line import Parser, find_program
 from papers import PROTOCOL, TARGETS, hpckernelbench
 from papers.common import checked_inspection
-from result_data import InputError, load_document, load_json, readable, write_whole
+from result_data import InputError, load_document, load_example, load_json, readable, write_whole
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "results" / "reproduce.json"  # an outcome for each target
@@ -82,20 +82,20 @@ def measure(inspects, program, arguments, keep=None, script=""):
             print(said, file=sys.stderr)
         if inspects:
             out.write_bytes(done.stdout)
-        found = read(inspects, [out])
+        found = read(inspects, [out], script)
         if keep:
             write_whole(keep, out.read_bytes())
         return found, shown, done.returncode
 
 
-def read(inspects, paths):
+def read(inspects, paths, script):
     if inspects:
         return [
             matrix
             for path in paths
             for matrix in checked_inspection(load_json(path), readable(str(path)))
         ]
-    return [load_document(path) for path in paths]
+    return [load_example(path) if script else load_document(path) for path in paths]
 
 
 def conditions(documents):
@@ -336,7 +336,7 @@ def print_variant(variant, table, documents, markdown):
 def run_target(args):
     target, code = TARGETS[args.target], 0
     if args.recorded:
-        found = read(target.inspects, args.recorded)
+        found = read(target.inspects, args.recorded, target.script)
         commands = (
             [shlex.join(map(str, d["context"]["argv"])) for d in found]
             if not target.inspects

@@ -1,7 +1,6 @@
 """Result documents of `spmmbench run --json` as the scripts see them: loading, and what follows from a row.
 
-A document of an older schema is read with what it has: absent fields become None. A newer one, or a
-file that is damaged, is refused in one line before anything is drawn or written.
+What `spmmbench show` refuses is refused here as well, in one line, before anything is drawn or written.
 """
 
 import json
@@ -11,93 +10,47 @@ import pathlib
 import statistics
 import tempfile
 
-OLDEST_SCHEMA, NEWEST_SCHEMA = 1, 1
+from result_schema import Damaged, Schema, check_document, number
+
+SCHEMA = Schema()
 STATUSES = ("ok", "wrong", "failed", "timeout", "skipped")
 SPEEDUPS = ("cusparse_default_fp32", "cusparse_best", "cublas", "eigen_fp32", "eigen")
+# Numbers of which only finite ones can be drawn.
+RATES = ("copy_gb_per_s", "timer_floor_us", "gather_gb_per_s", "dense_tflops")
+AMOUNTS = ("gflops", "issued_flops", "compulsory_bytes", "bound_us", "of_bound")
 
-# What a row says when its document does not.
-ABSENT_ROW = {
-    "baseline": False,
-    "binary": False,
-    "params": {},
-    "pick": None,
-    "precision": "fp32",
-    "c_type": "fp32",
-    "layout": "row",
-    "reorder": "none",
-    "alpha": 1,
-    "beta": 0,
-    "batch": 1,
-    "reason": "",
-    "stages_ms": {},
-    "calls_us": {},
-    "format": None,
-    "device_bytes": None,
-    "verify": None,
-    "hot": None,
-    "cold": None,
-    "gflops": None,
-    "issued_flops": None,
-    "compulsory_bytes": None,
-    "bound_us": None,
-    "of_bound": None,
-    "speedup": {},
-    "break_even_calls": None,
-    "break_even_against": None,
-    "metrics": {},
-    "command": "",
+# What a row says that was written before the field existed.
+OF_OLDER_ROWS = {"pick": None, "alpha": 1, "beta": 0, "batch": 1, "calls_us": {}, "break_even_against": None}
+
+# What is read of a document that a program of examples/ wrote.
+TEXT = {"type": "string"}
+EXAMPLE_CONTEXT = {
+    "device": {"type": "object", "required": ["name"], "properties": {"name": TEXT}},
+    "started_utc": TEXT,
+    "git_revision": TEXT,
+    "protocol": {"type": "object"},
 }
-ABSENT_MATRIX = {
-    "source": "",
-    "sha256": "",
-    "rows": 0,
-    "cols": 0,
-    "nnz": 0,
-    "mean_row": 0.0,
-    "max_row": 0,
-    "cv_row": 0.0,
-}
-ABSENT_PICK = {"kernel": "", "first": "", "measured_us": {}, "remembered": False, "why": ""}
-ABSENT_TIMING = {"q1_us": None, "q3_us": None, "min_us": None, "n": 0, "samples_us": []}
-ABSENT_DEVICE = {
-    "kind": "",
-    "name": "unknown device",
-    "uuid": "",
-    "compute_capability": 0,
-    "sm_count": 0,
-    "l2_bytes": 0,
-    "memory_bytes": 0,
-    "driver_version": "",
-    "runtime_version": "",
-    "cusparse_version": "",
-    "cublas_version": "",
-}
-ABSENT_CONTEXT = {
-    "tool_version": "",
-    "git_revision": "unknown",
-    "build_flags": "",
-    "started_utc": "",
-    "hostname": "",
-    "argv": [],
-    "seed": None,
-    "device": {},
-    "copy_gb_per_s": None,
-    "timer_floor_us": None,
-    "clocks_before": {},
-    "clocks_after": {},
-    "protocol": {},
+EXAMPLE_ROW = {
+    "matrix": {"type": "object", "required": ["name"], "properties": {"name": TEXT}},
+    "n": {"type": "integer", "minimum": 1},
+    "kernel": TEXT,
+    "status": {"enum": STATUSES},
+    "hot": {
+        "anyOf": [
+            {"type": "null"},
+            {
+                "type": "object",
+                "required": ["median_us"],
+                "properties": {"median_us": {"type": "number", "exclusiveMinimum": 0}},
+            },
+        ]
+    },
+    "metrics": {"type": "object", "additionalProperties": {"anyOf": [{"type": "number"}, {"type": "null"}]}},
 }
 
 
 class InputError(Exception):
     """A file that is no result document; the message names it."""
-
-
-def number(value):
-    """A JSON number or one of the words that stand for a non-finite one; None stays None."""
-    if isinstance(value, str):
-        return {"never": math.inf, "inf": math.inf, "nan": math.nan}.get(value)
-    return value
 
 
 def readable(text):
@@ -134,179 +87,94 @@ def no_number(word):
     raise ValueError(f"{word} is no number of JSON")
 
 
+def finite(text):
+    value = float(text)
+    return value if math.isfinite(value) else no_number(text)
+
+
+def whole(text):
+    finite(text)
+    return int(text)
+
+
 def load_json(path):
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return json.load(file, parse_constant=no_number)
+            return json.load(file, parse_constant=no_number, parse_float=finite, parse_int=whole)
     except OSError as error:
         raise InputError(f"{readable(str(path))}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{readable(str(path))}: not JSON: {error}") from None
 
 
-def load_document(path):
+def checked_document(path):
+    """The document as it stands in the file."""
     name = readable(str(path))
     document = load_json(path)
     if not isinstance(document, dict) or not {"schema_version", "context", "rows"} <= set(document):
         raise InputError(f"{name}: expected a result document of `spmmbench run --json`")
     version = document["schema_version"]
-    if type(version) is not int or not OLDEST_SCHEMA <= version <= NEWEST_SCHEMA:
-        known = (
-            f"{OLDEST_SCHEMA} to {NEWEST_SCHEMA}"
-            if OLDEST_SCHEMA < NEWEST_SCHEMA
-            else f"{NEWEST_SCHEMA}"
-        )
-        raise InputError(f"{name}: schema version {version!r}; this script reads version {known}")
+    if type(version) is not int or version != SCHEMA.version:
+        raise InputError(f"{name}: schema version {version!r}; this script reads version {SCHEMA.version}")
     try:
-        document = all_readable(document)
-        document["context"] = checked_context(document["context"])
-        rows = document["rows"]
-        if not isinstance(rows, list):
-            raise ValueError("rows are no list")
-        document["rows"] = [checked_row(row, i + 1) for i, row in enumerate(rows)]
-        document["answers"] = checked_answers(document.get("answers"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name}: damaged: {error}") from None
-    document["name"] = pathlib.Path(name).name
-    document.setdefault("complete", True)
+        check_document(document, SCHEMA)
+    except Damaged as error:
+        raise InputError(f"{name}: damaged: {readable(str(error))}") from None
     return document
 
 
-def checked_answers(answers):
-    """None in a run that was made before answers were written."""
-    if answers is None:
-        return None
-    if not isinstance(answers, list):
-        raise ValueError("answers are no list")
-    for answer in answers:
-        steps = answer.get("steps") if isinstance(answer, dict) else None
-        if not isinstance(steps, list) or not steps:
-            raise ValueError("an answer has no steps")
-        check_texts(answer, ("source", "layout", "precision", "c_type"), "an answer's ")
-        if type(answer.get("n")) is not int:
-            raise ValueError("an answer's n is no integer")
-        for step in steps:
-            calls = step.get("from_calls") if isinstance(step, dict) else None
-            if type(calls) is not int or calls < 1:
-                raise ValueError("a step of an answer has no from_calls")
-            check_texts(step, ("kernel", "reorder"), "an answer's ")
-    return answers
+def load_document(path):
+    """The document with what the scripts read beside its own fields; text of any bytes is readable."""
+    try:
+        document = all_readable(checked_document(path))
+    except RecursionError:  # in a field that the schema does not name
+        raise InputError(f"{readable(str(path))}: damaged: its lists are nested too deep") from None
+    take_finite(document["context"], RATES)
+    document["rows"] = [completed(row) for row in document["rows"]]
+    document["name"] = pathlib.Path(readable(str(path))).name
+    document.setdefault("answers", None)
+    return document
 
 
-def filled(value, absent, what):
-    if not isinstance(value, dict):
-        raise ValueError(f"{what} is no object")
-    return {**absent, **value}
+def load_example(path):
+    """A document of a program of examples/, which has a context of its own and some fields of a row."""
+    name = readable(str(path))
+    document = load_json(path)
+    parts = {
+        part: {"type": "object", "required": list(fields), "properties": fields}
+        for part, fields in (("context", EXAMPLE_CONTEXT), ("row", EXAMPLE_ROW))
+    }
+    if not isinstance(document, dict) or not {"context", "rows"} <= set(document):
+        raise InputError(f"{name}: expected what a program of examples/ wrote")
+    try:
+        SCHEMA.check(parts["context"], document["context"], "context")
+        SCHEMA.check({"type": "array", "items": parts["row"]}, document["rows"], "rows")
+        return all_readable(document)
+    except (Damaged, RecursionError) as error:
+        raise InputError(f"{name}: damaged: {readable(str(error))}") from None
 
 
-def checked_context(context):
-    context = filled(context, ABSENT_CONTEXT, "the context")
-    device = filled(context["device"] or {}, ABSENT_DEVICE, "the device")
-    context["device"] = device
-    for part in ("clocks_before", "clocks_after", "protocol"):
-        context[part] = filled(context[part] or {}, {}, part)
-    if not isinstance(context["argv"], list):
-        raise ValueError("argv is no list")
-    texts = ("tool_version", "git_revision", "build_flags", "started_utc", "hostname")
-    check_texts(context, texts, "")
-    rates = ("seed", "copy_gb_per_s", "timer_floor_us", "gather_gb_per_s", "dense_tflops")
-    check_numbers(context, rates, "")
-    for name, absent in ABSENT_DEVICE.items():
-        (check_texts if isinstance(absent, str) else check_numbers)(device, [name], "device.")
-    for part in ("clocks_before", "clocks_after"):
-        check_numbers(context[part], context[part], f"{part}.")
-    return context
-
-
-def check_texts(values, names, what):
+def take_finite(values, names):
+    """None in place of other numbers."""
     for name in names:
-        if not isinstance(values.get(name), str):
-            raise ValueError(f"{what}{name} is no text")
+        value = number(values.get(name))
+        values[name] = value if value is not None and math.isfinite(value) else None
 
 
-def check_numbers(values, names, what):
-    """None is one."""
-    for name in names:
-        if not is_number(values.get(name)):
-            raise ValueError(f"{what}{name} is no number")
-
-
-def in_numbers(values):
-    """With numbers for the words that stand for non-finite ones."""
-    return {name: number(value) for name, value in values.items()}
-
-
-def is_number(value):
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
-
-
-def checked_row(row, place):
-    """The row with every field that the scripts read; ValueError says what is damaged."""
-    row = filled(row, ABSENT_ROW, f"row {place}")
-    where = f"row {place}"
-    matrix = filled(row.get("matrix"), ABSENT_MATRIX, f"{where}: the matrix")
-    row["matrix"] = matrix
-    if not isinstance(matrix.get("name"), str) or not isinstance(row.get("kernel"), str):
-        raise ValueError(f"{where}: no name of the matrix or the kernel")
-    if row.get("status") not in STATUSES:
-        raise ValueError(
-            f"{where}: status {row.get('status')!r}, expected one of {', '.join(STATUSES)}"
-        )
-    if type(row.get("n")) is not int or row["n"] < 1:
-        raise ValueError(f"{where}: n is no positive integer")
-    for field in ("rows", "cols", "nnz", "mean_row", "max_row", "cv_row"):
-        if matrix[field] is None or not is_number(matrix[field]):
-            raise ValueError(f"{where}: matrix.{field} is no number")
-    check_texts(matrix, ("source", "sha256"), f"{where}: matrix.")
-    texts = ("precision", "c_type", "layout", "reorder", "reason", "command")
-    check_texts(row, texts, f"{where}: ")
-    check_numbers(row, ["alpha", "beta", "batch"], f"{where}: ")
-    if (row["alpha"], row["beta"]) != (1, 0):  # another problem than C = A B
-        row["layout"] += f", {row['alpha']:g} A B + {row['beta']:g} C"
+def completed(row):
+    """The row with what the scripts read beside its own fields."""
+    row = {**OF_OLDER_ROWS, **row}
+    alpha, beta = number(row["alpha"]), number(row["beta"])
+    if (alpha, beta) != (1, 0):  # another problem than C = A B
+        row["layout"] += f", {alpha:g} A B + {beta:g} C"
     if row["batch"] != 1:
         row["layout"] += f", a batch of {row['batch']:g}"
-    for field in ("baseline", "binary"):
-        if not isinstance(row[field], bool):
-            raise ValueError(f"{where}: {field} is neither true nor false")
-    if row["break_even_against"] is not None:
-        check_texts(row, ["break_even_against"], f"{where}: ")
-    numbers = ("gflops", "issued_flops", "bound_us", "of_bound", "break_even_calls")
-    check_numbers(in_numbers(row), numbers, f"{where}: ")
-    check_numbers(row, ["device_bytes", "compulsory_bytes"], f"{where}: ")
-    for field in ("params", "stages_ms", "metrics", "speedup"):
-        row[field] = filled(row[field] or {}, {}, f"{where}: {field}")
-    row["speedup"] = {name: number(row["speedup"].get(name)) for name in SPEEDUPS}
-    for field in ("speedup", "stages_ms", "metrics"):
-        check_numbers(in_numbers(row[field]), row[field], f"{where}: ")
-    if row["pick"] is not None:
-        row["pick"] = filled(row["pick"], ABSENT_PICK, f"{where}: pick")
-        check_texts(row["pick"], ("kernel", "why"), f"{where}: pick.")
-        check_numbers(row["pick"]["measured_us"], row["pick"]["measured_us"], f"{where}: pick.measured_us.")
-    for field in ("hot", "cold"):
-        if row[field] is not None:
-            row[field] = checked_timing(row[field], f"{where}: {field}")
-    for field in ("format", "verify"):
-        if row[field] is not None:
-            row[field] = filled(row[field], {}, f"{where}: {field}")
-            numbers = [name for name in row[field] if name not in ("name", "extra")]
-            check_numbers(in_numbers(row[field]), numbers, f"{where}: {field}.")
-    if row["format"]:
-        check_numbers(row["format"], ["bytes"], f"{where}: format.")
+    take_finite(row, AMOUNTS)
+    row["speedup"] = {name: row["speedup"].get(name) for name in SPEEDUPS}
+    take_finite(row["speedup"], SPEEDUPS)
+    if row["pick"]:
+        row["pick"] = {"first": "", **row["pick"]}
     return row
-
-
-def checked_timing(timing, what):
-    timing = filled(timing, ABSENT_TIMING, what)
-    median_us = timing.get("median_us")
-    if median_us is None or not is_number(median_us) or not 0 < median_us < math.inf:
-        raise ValueError(f"{what}: median_us is no time above 0")
-    for name in ("q1_us", "q3_us", "min_us"):
-        timing[name] = median_us if timing[name] is None else timing[name]
-    samples = timing["samples_us"]
-    numbers = [timing["q1_us"], timing["q3_us"], timing["min_us"]]
-    if not isinstance(samples, list) or not all(map(is_number, [*numbers, *samples])):
-        raise ValueError(f"{what}: a sample is no number")
-    return timing
 
 
 def write_whole(path, content):
@@ -363,11 +231,6 @@ def density(row):
     matrix = row["matrix"]
     size = matrix["rows"] * matrix["cols"]
     return matrix["nnz"] / size if size else 0.0
-
-
-def numbered(count: int, one: str, many: str = "") -> str:
-    """'1 case', '2 cases'; `many`: the plural, where it is not the word with an s"""
-    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def geomean(values):

@@ -18,8 +18,8 @@ import csv
 import pathlib
 import sys
 
-from command_line import Parser, require, run
-from result_data import InputError, geomean, load_document, numbered, write_whole
+from command_line import Parser, numbered, require, run
+from result_data import InputError, geomean, load_document, write_whole
 
 # Of one H200, 1e9 bytes a second: rows of B gathered from the cache, and a copy within its memory, which
 # is also what gathers from memory are held to.

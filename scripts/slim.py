@@ -19,7 +19,7 @@ import pathlib
 import sys
 
 from command_line import Parser
-from result_data import readable, write_whole
+from result_data import InputError, checked_document, readable, write_whole
 
 DIGITS = 5  # of a number: a median is known to 1 %
 MEDIANS = (
@@ -56,7 +56,7 @@ def matches(name, wanted):
 
 
 def slim_document(path, kernels, skipped):
-    document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    document = checked_document(path)
     kept = [
         row
         for row in document["rows"]
@@ -91,11 +91,11 @@ def flat(row, group, context):
 def rows_of(named):
     """The rows of a RUN that were measured and are right."""
     group, _, path = named.rpartition("=")
-    with open(path, newline="", encoding="utf-8") as file:
-        if path.endswith(".json"):
-            document = json.load(file)
-            rows = [flat(row, group, document["context"]) for row in document["rows"]]
-        else:
+    if path.endswith(".json"):
+        document = checked_document(path)
+        rows = [flat(row, group, document["context"]) for row in document["rows"]]
+    else:
+        with open(path, newline="", encoding="utf-8") as file:
             rows = [{**row, "group": group or row.get("group", "")} for row in csv.DictReader(file)]
     return [row for row in rows if row.get("status", "ok") == "ok"]
 
@@ -196,7 +196,7 @@ def main(argv):
         parser.error("a document is made of one RUN; `spmmbench merge` joins several")
     try:
         write_whole(args.out, slim(args).encode())
-    except (OSError, ValueError, KeyError) as error:
+    except (InputError, OSError, ValueError, KeyError) as error:
         print(f"slim.py: {readable(str(error))}", file=sys.stderr)
         return 1
     return 0

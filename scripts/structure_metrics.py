@@ -16,7 +16,7 @@ import pathlib
 import subprocess
 import sys
 
-from command_line import Parser, find_program
+from command_line import Parser, find_program, numbered
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORD = ROOT / "results" / "structure.json"
@@ -105,7 +105,7 @@ def main():
     for line in unrecorded + lines:
         print(line)
     if lines:
-        print(f"{len(lines)} differences. If they are meant: scripts/structure_metrics.py --record")
+        print(f"{numbered(len(lines), 'difference')}. If meant: scripts/structure_metrics.py --record")
     return 1 if lines else 0
 
 

@@ -33,6 +33,10 @@ import graphs  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
+# Its functions keep the process group that there is when it is loaded, and an optimiser loads it. The threads of a
+# group that is kept outlive the interpreter, which they need to free a tensor: that would abort the process.
+import torch.distributed.nn  # noqa: E402, F401
+
 from spmmbench.torch import DistributedMatrix  # noqa: E402
 
 WARM_UP_EPOCHS = 3

@@ -4,7 +4,8 @@ from collections import defaultdict
 
 from matplotlib import ticker
 
-from result_data import geomean, hot_us, number, numbered, preparation_ms
+from command_line import numbered
+from result_data import geomean, hot_us, number, preparation_ms
 from result_series import total_us
 
 from .style import (

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 
+from command_line import numbered
 from result_data import density, geomean, hot_us
 
 from .style import (
@@ -88,7 +89,7 @@ def density_curves(results, _):
     if not chosen:
         raise Missing("no shape with three densities")
     notes = [
-        f"Left out: {len(chosen) - MAX_PANELS} more shapes." if len(chosen) > MAX_PANELS else ""
+        f"Left out: {numbered(len(chosen) - MAX_PANELS, 'more shape')}." if len(chosen) > MAX_PANELS else ""
     ]
     chosen = chosen[:MAX_PANELS]
     dense_of = {key: unpruned_dense(results, key) for key in chosen}

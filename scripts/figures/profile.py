@@ -4,7 +4,8 @@ from collections import defaultdict
 
 from matplotlib import ticker
 
-from result_data import geomean, hot_us, numbered
+from command_line import numbered
+from result_data import geomean, hot_us
 
 from .style import (
     MAX_PANELS,

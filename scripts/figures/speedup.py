@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 
-from result_data import geomean, numbered
+from command_line import numbered
+from result_data import geomean
 
 from . import BASELINES
 from .style import (

@@ -4,6 +4,7 @@ a model as a whole.
 Published values that no text at hand names are None.
 """
 
+from command_line import numbered
 from result_data import geomean, hot_us
 
 from .common import Line, Target, options_of, plugin_system, run_command, verified
@@ -201,7 +202,7 @@ def wcsr(documents):
     names = {row["matrix"]["name"] for row in verified(documents)}
     differs = [
         f"Geometric means over the matrices, N = {WCSR_N}, fp16; the abstract names neither N nor its cuSPARSE.",
-        f"{len(names)} matrices here; the paper takes those of SuiteSparse.",
+        f"{numbered(len(names), 'matrix', 'matrices')} here; the paper takes those of SuiteSparse.",
         "A copied by TMA is in all variants: the abstract gives no number without. A tile has 64 columns.",
         "" if "Acc-SpMM" in least else "Acc-SpMM was not brought: --plugin LIB (docs/peers.md).",
     ]

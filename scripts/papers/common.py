@@ -26,7 +26,7 @@ class Target:
     evaluate: Callable  # what was read -> (lines, what differs)
     inspects: bool = False  # reads the list that `inspect --json` prints, not a result document
     matrices: bool = True  # takes matrices; the others generate theirs
-    script: str = ""  # measures instead of the program; takes --out and writes a result document
+    script: str = ""  # measures instead of the program; takes --out and writes what load_example reads
     plugins: bool = False  # compares systems, of which others may be brought as plug-ins
 
 

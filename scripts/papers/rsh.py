@@ -3,6 +3,7 @@
 Published values are those of the paper's text; what a figure shows and no sentence names is None.
 """
 
+from command_line import numbered
 from result_data import geomean, hot_us, median, number
 
 from .common import Line, Target, mean, options_of, plugin_system, run_command, verified
@@ -29,7 +30,7 @@ def paper_graphs(names):
     text = f"Of the paper's nine graphs {len(held)} at hand" + (
         f" ({', '.join(held)})" if held else ""
     )
-    return f"{text}; measured on {len(names)} matrices: {', '.join(names[:9])}" + (
+    return f"{text}; measured on {numbered(len(names), 'matrix', 'matrices')}: {', '.join(names[:9])}" + (
         f" and {len(names) - 9} more." if len(names) > 9 else "."
     )
 

@@ -166,7 +166,9 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
       if (extra.starts_with('-')) {
         const std::string flag = extra.substr(0, extra.find('='));
         const std::string instead = instead_of(flag);
-        message += instead.empty() ? did_you_mean(flag, option_names(*given)) : instead;
+        const bool one_letter = flag.size() == 2;  // any other is as close
+        if (!instead.empty() || one_letter) message += instead;
+        else message += did_you_mean(flag, option_names(*given));
       }
   return fmt::format("{} (see spmmbench{}{} --help)", message, given == nullptr ? "" : " ",
                      given == nullptr ? "" : given->get_name());

@@ -31,11 +31,17 @@ std::size_t utf8_length(std::string_view text) {
   return outside ? 0 : length;
 }
 
-// Control characters: C0, DEL, and C1 (U+0080 to U+009F), which terminals act on too.
+// Control characters: C0, DEL, and C1 (U+0080 to U+009F), which terminals act on too, and those
+// that end a line or turn the direction of the text behind them (U+2028 to U+202E, U+2066 to
+// U+2069).
 bool is_control(std::string_view character) {
   const unsigned char first = byte_at(character, 0);
   if (character.size() == 1) return first < 0x20 || first == 0x7F;
-  return character.size() == 2 && first == 0xC2 && byte_at(character, 1) < 0xA0;
+  if (character.size() == 2) return first == 0xC2 && byte_at(character, 1) < 0xA0;
+  if (first != 0xE2 || character.size() != 3) return false;
+  const unsigned char second = byte_at(character, 1), third = byte_at(character, 2);
+  return (second == 0x80 && third >= 0xA8 && third <= 0xAE) ||
+         (second == 0x81 && third >= 0xA6 && third <= 0xA9);
 }
 
 std::string escape(std::string_view bytes, bool double_backslashes, bool keep_lines) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/numbered.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -19,7 +20,8 @@ bool names_reordering(const std::string& text) {
 
 void validate_permutation(const Permutation& order, std::int64_t rows) {
   if (static_cast<std::int64_t>(order.size()) != rows)
-    throw Error(fmt::format("permutation: expected {} rows, got {}", rows, order.size()));
+    throw Error(
+        fmt::format("permutation: expected {}, got {}", numbered(rows, "row"), order.size()));
   std::vector<bool> seen(order.size(), false);
   for (const std::int32_t row : order) {
     if (row < 0 || row >= rows || seen[row])

@@ -49,8 +49,9 @@ void require_size(const std::string& name, std::int64_t rows, std::int64_t cols,
   const double values = static_cast<double>(rows) * static_cast<double>(cols);
   const double expected = values * static_cast<double>(bytes_of(type));
   if (expected > 0x1p62 || static_cast<std::size_t>(rows * cols) * bytes_of(type) != data_bytes)
-    throw Error(fmt::format("{}: expected {:.0f} bytes ({} x {} values of {}), got {}", name,
-                            expected, rows, cols, to_string(type), data_bytes));
+    throw Error(fmt::format("{}: expected {:.0f} byte{} ({} x {} values of {}), got {}", name,
+                            expected, expected == 1 ? "" : "s", rows, cols, to_string(type),
+                            data_bytes));
   if (const std::size_t available = available_memory_bytes();
       values * sizeof(float) > static_cast<double>(available))
     throw Error(fmt::format("{}: expected a matrix that fits in memory, got {} x {}, {} available",

@@ -71,8 +71,9 @@ Array open_filled(const NpzMembers& members, const std::string& name, std::strin
   }
   const bool has_zero = std::find(shape.begin(), shape.end(), 0) != shape.end();
   if (!fits || rest != (has_zero ? 0U : 1U))
-    throw Error(fmt::format("{}: expected {} as long as its header says, got {} bytes", array.label,
-                            dimensions == 1 ? "a vector" : "blocks", array.npy.data.size()));
+    throw Error(fmt::format("{}: expected {} as long as its header says, got {}", array.label,
+                            dimensions == 1 ? "a vector" : "blocks",
+                            numbered(array.npy.data.size(), "byte")));
   return array;
 }
 

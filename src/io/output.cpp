@@ -389,8 +389,8 @@ bool is_one_file(const std::string& a, const std::string& b) {
   std::error_code error_a, error_b;
   const Target target_a = follow_links(a), target_b = follow_links(b);
   return !target_a.stream && !target_b.stream &&
-         fs::weakly_canonical(target_a.path, error_a) ==
-             fs::weakly_canonical(target_b.path, error_b) &&
+         fs::weakly_canonical(fs::absolute(target_a.path), error_a) ==
+             fs::weakly_canonical(fs::absolute(target_b.path), error_b) &&
          !error_a && !error_b;
 }
 

@@ -80,8 +80,9 @@ void check_offsets(const std::vector<TensorInfo>& tensors, std::size_t data_byte
     before = tensor;
   }
   if (end != data_bytes)
-    throw Error(fmt::format("{}: {}expected {} bytes of tensors, got {}", path,
-                            end > data_bytes ? "truncated: " : "", end, data_bytes));
+    throw Error(fmt::format("{}: {}expected {} of tensors, got {}", path,
+                            end > data_bytes ? "truncated: " : "", numbered(end, "byte"),
+                            data_bytes));
 }
 
 }  // namespace
@@ -99,8 +100,8 @@ TensorFile parse_safetensors(std::string_view file, const std::string& path) {
     throw Error(fmt::format("{}: expected a safetensors header of at most {} bytes, got {}", path,
                             kLongestHeader, length));
   if (length > file.size() - kLengthBytes)
-    throw Error(fmt::format("{}: truncated: expected a safetensors header of {} bytes, got {}",
-                            path, length, file.size() - kLengthBytes));
+    throw Error(fmt::format("{}: truncated: expected a safetensors header of {}, got {}", path,
+                            numbered(length, "byte"), file.size() - kLengthBytes));
   TensorFile out;
   out.data_begin = kLengthBytes + length;
   out.tensors = parse_tensor_header(file.substr(kLengthBytes, length), path);

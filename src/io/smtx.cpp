@@ -6,6 +6,7 @@
 #include <charconv>
 #include <limits>
 
+#include "core/numbered.hpp"
 #include "io/csr_assembly.hpp"
 #include "io/file.hpp"
 #include "spmmbench/error.hpp"
@@ -71,8 +72,9 @@ CsrMatrix parse_smtx(std::string_view text, const std::string& path) {
   csr.cols = numbers.next("columns", 0, kMost);
   const std::int64_t nnz = numbers.next("nonzeros", 0, std::numeric_limits<std::int64_t>::max());
   if (csr.rows >= most_numbers || nnz >= most_numbers || csr.rows + nnz >= most_numbers)
-    throw Error(fmt::format("{}:1: expected {} offsets and {} columns, got a file of {} bytes",
-                            path, csr.rows + 1, nnz, text.size()));
+    throw Error(fmt::format("{}:1: expected {} and {}, got a file of {}", path,
+                            numbered(csr.rows + 1, "offset"), numbered(nnz, "column"),
+                            numbered(text.size(), "byte")));
   csr.row_ptr.resize(csr.rows + 1);
   std::int64_t before = 0;
   for (std::int64_t row = 0; row <= csr.rows; ++row)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/numbered.hpp"
 #include "io/file.hpp"
 #include "spmmbench/error.hpp"
 
@@ -66,8 +67,9 @@ std::string read_current(unzFile archive, const std::string& label, std::size_t 
   }
   const int closed = unzCloseCurrentFile(archive);  // compares the CRC
   if (at != bytes || closed != UNZ_OK)
-    throw Error(fmt::format("{}: truncated or corrupt: expected {} bytes, got {}{}", label, bytes,
-                            at, closed == UNZ_CRCERROR ? " with another checksum" : ""));
+    throw Error(fmt::format("{}: truncated or corrupt: expected {}, got {}{}", label,
+                            numbered(bytes, "byte"), at,
+                            closed == UNZ_CRCERROR ? " with another checksum" : ""));
   return out;
 }
 

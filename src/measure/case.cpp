@@ -370,7 +370,8 @@ std::string error_warning(const ResultRow& row) {
   if (row.status == Status::ok && predicted != row.metrics.end() && equal != row.metrics.end() &&
       equal->second < predicted->second)
     return fmt::format(
-        "{} n={} {} {}: {} of {} elements of C are not what its order of sums gives to the bit",
+        "{} n={} {} {}: elements of C that are not what its order of sums gives to the bit: {} of "
+        "{}",
         row.matrix.name, row.n, row.kernel, row.precision, predicted->second - equal->second,
         predicted->second);
   if (row.status != Status::ok || !row.verify || !(row.verify->error_over_typical > 1)) return {};

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "core/numbered.hpp"
 #include "core/row_lengths.hpp"
 #include "spmmbench/error.hpp"
 #include "verify/bound.hpp"
@@ -121,8 +122,8 @@ std::string describe_failure(const CaseInput& input, const ResultRow& row) {
 
 std::string why_unproved(const CaseInput& input, const ResultRow& row) {
   if (row.verify && row.verify->incomparable > 0)
-    return fmt::format("whether {} elements of C overflow depends on the order of the sums",
-                       row.verify->incomparable);
+    return fmt::format("the overflow of {} of C depends on the order of the sums",
+                       numbered(row.verify->incomparable, "element"));
   const bool untested = row.exact && !row.exact->not_made.empty();
   if (const std::int64_t longest = untested ? longest_row(*input.problem.a) : 0;
       relative_growth(bound_of(input), static_cast<double>(longest)) >= 1)

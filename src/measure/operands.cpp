@@ -12,6 +12,7 @@
 #include "core/block_scales.hpp"
 #include "core/dense_bytes.hpp"
 #include "core/greatest_magnitude.hpp"
+#include "core/numbered.hpp"
 #include "gpu/backend.hpp"
 #include "measure/rows_of_b.hpp"
 #include "spmmbench/random.hpp"
@@ -201,10 +202,10 @@ std::string damage_around_c(const Operands& operands, Device& device) {
                      std::count_if(after.begin(), after.end(), damaged);
   mend_guards(operands, device);
   return first_after != after.end()
-             ? fmt::format("wrote {} bytes outside of C, {} bytes after its end", bytes,
-                           first_after - after.begin())
-             : fmt::format("wrote {} bytes outside of C, {} bytes before its begin", bytes,
-                           last_before - before.rbegin() + 1);
+             ? fmt::format("wrote {} outside of C, {} after its end", numbered(bytes, "byte"),
+                           numbered(first_after - after.begin(), "byte"))
+             : fmt::format("wrote {} outside of C, {} before its begin", numbered(bytes, "byte"),
+                           numbered(last_before - before.rbegin() + 1, "byte"));
 }
 
 bool wrote_to_b(const Operands& operands, Device& device) {

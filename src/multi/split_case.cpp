@@ -148,8 +148,8 @@ void SplitA::measure(const Request& request, ResultRow& row) {
     throw CaseEnded(Status::skipped, "its launches must follow what gathers B on one stream");
   row.split->one_gpu_us = time_alone(request, row);
   std::unique_ptr<LocalProduct> part;
+  team_.alone([&] { part = make_part(request); });  // who has no room for it says so at once
   team_.alone([&] {
-    part = make_part(request);
     if (!part->run(request.limits, row)) throw DeviceError(row.reason, true);
     require_ok(row);
   });

@@ -11,6 +11,7 @@
 #include "core/steady_seconds.hpp"
 #include "gpu/nccl.hpp"
 #include "multi/host_transport.hpp"
+#include "process/deadline.hpp"
 #include "process/interrupt.hpp"
 #include "timing/quantiles.hpp"
 
@@ -86,8 +87,12 @@ void Team::alone(const std::function<void()>& work) {
 
 void Team::at_once(const std::function<void()>& work) {
   const Failure failure = failure_of(work);
-  if (failure.kind != Failure::none)
-    throw RankLost(fmt::format("{}: {}", group_.name_of(group_.rank()), failure.reason));
+  if (failure.kind == Failure::none) return;
+  const std::string line = fmt::format("{}: {}", group_.name_of(group_.rank()), failure.reason);
+  // Memory and NCCL are freed after work of the device, which may wait for the other ranks.
+  constexpr double kPatience_s = 5;
+  set_deadline(kPatience_s, line);
+  throw RankLost(line);
 }
 
 double Team::most(double own) { return std::ranges::max(group_.exchange(own)); }

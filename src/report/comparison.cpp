@@ -183,7 +183,8 @@ std::string missing_reason(const Rows& all, const Rows& with_times, const RunCou
     return untested_reason(with_times, expected);
   if (const ResultRow* row = first_of(all.fresh, skipped)) return status_and_reason(*row);
   if (with_times.fresh.size() < all.fresh.size()) return "no times in NEW";
-  return fmt::format("in {} of {} runs of NEW", with_times.fresh.size(), expected.fresh);
+  return fmt::format("in {} of {} of NEW", with_times.fresh.size(),
+                     numbered(expected.fresh, "run"));
 }
 
 // What kept runs of a side out of a comparison: "6 of 7 runs of BASE: timeout: killed".
@@ -191,7 +192,7 @@ std::string left_out(const Side& all, const Side& with_times, const char* name) 
   if (all.size() == with_times.size()) return {};
   const auto is_out = [](const ResultRow& row) { return row.status != Status::ok; };
   const ResultRow* row = first_of(all, is_out);
-  return fmt::format("{} of {} runs of {}: {}", with_times.size(), all.size(), name,
+  return fmt::format("{} of {} of {}: {}", with_times.size(), numbered(all.size(), "run"), name,
                      row == nullptr ? "no times in the others" : status_and_reason(*row));
 }
 

@@ -42,6 +42,9 @@ std::string contradiction_in(const ResultRow& row) {
   for (const auto& [stage, ms] : row.stages_ms)
     if (!(ms >= 0) || !std::isfinite(ms))
       return fmt::format("has a stage '{}' of {:g} ms", stage, ms);
+  for (const auto& [calls, us] : row.calls_us)
+    if (!(us > 0) || !std::isfinite(us))
+      return fmt::format("has times of calls, of which {} took {:g} us", calls, us);
   std::string found = row.status == Status::ok ? contradiction_in_verdicts(row) : std::string();
   if (found.empty() && row.hot) found = contradiction_in(*row.hot, "hot");
   if (found.empty() && row.cold) found = contradiction_in(*row.cold, "cold");

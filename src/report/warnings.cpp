@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "core/numbered.hpp"
 #include "timing/quantiles.hpp"
 #include "timing/throttling.hpp"
 
@@ -98,97 +99,101 @@ void Warnings::add_clocks(const ClockState& before, const ClockState& after) {
 
 std::vector<std::string> Warnings::lines() const {
   std::vector<std::string> lines;
+  const auto of_all = [this](const Kind& kind) {
+    return fmt::format("{} of {}", kind.rows, numbered(rows_, "row"));
+  };
   if (untested_.rows > 0)
     lines.push_back(fmt::format(
-        "{} of {} rows had no exact test (the longest row of A: {:.0f} nonzeros, {}: {}), so only "
-        "the error bound says that they are right, and in long rows it hides a missing nonzero. "
-        "Where memory was short, run them with --isolate or on a device with more",
-        untested_.rows, rows_, untested_.worst, untested_.where, why_untested_));
+        "{} had no exact test (the longest row of A: {:.0f} nonzeros, {}: {}), so only "
+        "the error bound says that C is right, and in long rows it hides a missing nonzero. "
+        "Where memory was short, run again with --isolate or on a device with more",
+        of_all(untested_), untested_.worst, untested_.where, why_untested_));
   if (preempted_.rows > 0)
-    lines.push_back(fmt::format(
-        "other work took the processors in {} of {} rows (worst {:.0f} times a second and thread: "
-        "{}), so their times may be wrong by far. Let nothing else run, or give the process "
-        "processors of its own (taskset, OMP_NUM_THREADS)",
-        preempted_.rows, rows_, preempted_.worst, preempted_.where));
+    lines.push_back(
+        fmt::format("other work took the processors in {} (worst {:.0f} times a second and thread: "
+                    "{}), so times may be wrong by far. Let nothing else run, or give the process "
+                    "processors of its own (taskset, OMP_NUM_THREADS)",
+                    of_all(preempted_), preempted_.worst, preempted_.where));
   if (noisy_.rows > 0) {
     // Samples that are too few tell nothing, which counts as infinite noise.
     const std::string worst = std::isinf(noisy_.worst)
                                   ? "too few samples to tell"
                                   : fmt::format("worst {:.1f} %", noisy_.worst);
-    lines.push_back(
-        fmt::format("{} of {} rows are noisier than {:g} % ({}: {}). Let nothing else "
-                    "run, or raise "
-                    "--max-seconds and --max-samples",
-                    noisy_.rows, rows_, noise_limit_ * 100, worst, noisy_.where));
+    lines.push_back(fmt::format(
+        "{} {} noisier than {:g} % ({}: {}). Let nothing else "
+        "run, or raise "
+        "--max-seconds and --max-samples",
+        of_all(noisy_), noisy_.rows == 1 ? "is" : "are", noise_limit_ * 100, worst, noisy_.where));
   }
   if (throttled_.rows > 0)
     lines.push_back(fmt::format(
-        "the GPU had lowered its clocks in {} of {} rows, whose samples were repeated {} times in "
-        "vain (power or temperature; throttle_reasons in the metrics, last: {}). Compare them with "
-        "runs in the same state only, or cool the device and lock its clocks with nvidia-smi -lgc",
-        throttled_.rows, rows_, kThrottledRepeats, throttled_.where));
+        "the GPU had lowered its clocks in {}, whose samples were repeated {} times in "
+        "vain (power or temperature; throttle_reasons in the metrics, last: {}). Compare such rows "
+        "with runs in the same state only, or cool the device and lock its clocks with nvidia-smi "
+        "-lgc",
+        of_all(throttled_), kThrottledRepeats, throttled_.where));
   if (!drift_.empty())
     lines.push_back(fmt::format(
         "the SM clock went {} in this run, so that rows from its beginning and its end do not "
         "compare. --interleave measures kernels in turns; nvidia-smi -lgc locks the clock",
         drift_));
   if (coarse_.rows > 0)
-    lines.push_back(fmt::format(
-        "the timer cannot tell times apart that differ by less than {:.1f} % in {} of {} rows "
-        "(worst: {}). Take a larger N or matrix",
-        coarse_.worst, coarse_.rows, rows_, coarse_.where));
+    lines.push_back(
+        fmt::format("the timer cannot tell times apart that differ by less than {:.1f} % in {} "
+                    "(worst: {}). Take a larger N or matrix",
+                    coarse_.worst, of_all(coarse_), coarse_.where));
   if (slow_first_.rows > 0)
     lines.push_back(fmt::format(
-        "in {} of {} rows the first launch of a plan took {:g} ms more than two cold ones (worst "
+        "in {} the first launch of a plan took {:g} ms more than two cold ones (worst "
         "{:.0f} ms: {}). It seems to prepare, which no stage counts: a kernel should do that in "
         "prepare or bind",
-        slow_first_.rows, rows_, kHiddenPreparationUs / 1e3, slow_first_.worst, slow_first_.where));
+        of_all(slow_first_), kHiddenPreparationUs / 1e3, slow_first_.worst, slow_first_.where));
   if (elsewhere_.rows > 0)
     lines.push_back(fmt::format(
-        "in {} of {} rows a kernel worked for more than {:g} ms where no stage counts it: when it "
+        "in {} a kernel worked for more than {:g} ms where no stage counts it: when it "
         "reported on a plan or freed one, or in the exact test (elsewhere_ms in the metrics, worst "
         "{:.0f} ms: {})",
-        elsewhere_.rows, rows_, kHiddenPreparationUs / 1e3, elsewhere_.worst, elsewhere_.where));
+        of_all(elsewhere_), kHiddenPreparationUs / 1e3, elsewhere_.worst, elsewhere_.where));
   if (slow_prepare_.rows > 0)
     lines.push_back(fmt::format(
-        "in {} of {} rows the first of several preparations took {:g} ms more than the one that "
+        "in {} the first of several preparations took {:g} ms more than the one that "
         "counts (worst {:.0f} ms: {}). It seems to keep what it found, or other work on the host "
         "held it up",
-        slow_prepare_.rows, rows_, kHiddenPreparationUs / 1e3, slow_prepare_.worst,
+        of_all(slow_prepare_), kHiddenPreparationUs / 1e3, slow_prepare_.worst,
         slow_prepare_.where));
   if (threads_.rows > 0)
     lines.push_back(
-        fmt::format("in {} of {} rows threads that the kernel has begun worked while it was timed "
+        fmt::format("in {} threads that the kernel has begun worked while it was timed "
                     "on a GPU (worst {:.0f} ms: {}): they may keep B in the cache, or prepare what "
                     "launches use",
-                    threads_.rows, rows_, threads_.worst, threads_.where));
+                    of_all(threads_), threads_.worst, threads_.where));
   if (processors_.rows > 0)
     lines.push_back(fmt::format(
-        "{} of {} rows used more processors than OpenMP has threads (worst {:.1f}: {}), so they do "
-        "not compare with the others. taskset gives all rows the same processors",
-        processors_.rows, rows_, processors_.worst, processors_.where));
+        "{} used more processors than OpenMP has threads (worst {:.1f}: {}), so times do "
+        "not compare with those of other rows. taskset gives all rows the same processors",
+        of_all(processors_), processors_.worst, processors_.where));
   if (stalls_.rows > 0)
     lines.push_back(fmt::format(
-        "in {} of {} rows a launch after the first took {:g} ms more than the others (worst {:.0f} "
+        "in {} a launch after the first took {:g} ms more than the others (worst {:.0f} "
         "ms: {}). It seems to prepare, or other work on the host held it up",
-        stalls_.rows, rows_, kHiddenPreparationUs / 1e3, stalls_.worst, stalls_.where));
+        of_all(stalls_), kHiddenPreparationUs / 1e3, stalls_.worst, stalls_.where));
   if (shared_.rows > 0)
     lines.push_back(
-        fmt::format("other processes used the GPU in {} of {} rows, and a launch took up to {:.0f} "
+        fmt::format("other processes used the GPU in {}, and a launch took up to {:.0f} "
                     "ms more than "
                     "the others ({}). Times may be wrong by far: let nothing else run there",
-                    shared_.rows, rows_, shared_.worst, shared_.where));
+                    of_all(shared_), shared_.worst, shared_.where));
   if (slow_start_.rows > 0)
-    lines.push_back(fmt::format(
-        "the first sample of {} of {} rows took {:g} times the others or more (worst {:.1f}: {}). "
-        "The median hardly notices; --min-samples 30 makes sure",
-        slow_start_.rows, rows_, kSlowStart, slow_start_.worst, slow_start_.where));
+    lines.push_back(
+        fmt::format("the first sample of {} took {:g} times the others or more (worst {:.1f}: {}). "
+                    "The median hardly notices; --min-samples 30 makes sure",
+                    of_all(slow_start_), kSlowStart, slow_start_.worst, slow_start_.where));
   if (cold_.rows > 0)
     lines.push_back(fmt::format(
-        "{} of {} rows take {:g} times as long with an empty cache or more (worst {:.1f}: {}). If "
+        "{} took {:g} times as long with an empty cache or more (worst {:.1f}: {}). If "
         "your calls do not find their operands in the cache, rank by cold times: --sort cold, "
         "compare --cold",
-        cold_.rows, rows_, kFarCold, cold_.worst, cold_.where));
+        of_all(cold_), kFarCold, cold_.worst, cold_.where));
   return lines;
 }
 

@@ -1,22 +1,33 @@
 #include "run/split_run.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <utility>
 
 #include "measure/preparation.hpp"
+#include "process/deadline.hpp"
 #include "report/identity.hpp"
 
 namespace spmmbench {
 
 SplitRun::SplitRun(const Cases& cases, const Protocol& protocol, Group& group, Machine& machine)
     : cases_(cases), protocol_(protocol), group_(group), machine_(machine) {
+  set_deadline_of_rank();
   try {
     team_ = std::make_unique<Team>(group, machine.main(), parse_split(cases.split));
   } catch (const CaseEnded& ended) {
     no_team_ = ended.what();
   }
+  cancel_deadline();
+}
+
+// Whoever started this process learns that it waits for a GPU that does not answer. After RankLost
+// the deadline stays: what a rank frees then may wait for the others.
+void SplitRun::set_deadline_of_rank() const {
+  constexpr double kLaterThanTheProgram_s = 5;
+  set_deadline(protocol_.timeout_s + kLaterThanTheProgram_s,
+               fmt::format("{}: did not end within {:g} s", group_.name_of(group_.rank()),
+                           protocol_.timeout_s + kLaterThanTheProgram_s));
 }
 
 void SplitRun::take(LoadedInput& loaded) {
@@ -68,9 +79,7 @@ void SplitRun::select(const PlannedCase& planned) {
 
 void SplitRun::run(const PlannedCase& planned, ResultRow& row) {
   group_.restart_clock();
-  // Where all wait for a GPU that does not answer, whoever started this process learns of it.
-  constexpr double kLaterThanTheProgram_s = 5;
-  alarm(static_cast<unsigned>(protocol_.timeout_s + kLaterThanTheProgram_s));
+  set_deadline_of_rank();
   try {
     require_same_case(row);
     if (!team_) throw CaseEnded(Status::skipped, no_team_);
@@ -92,7 +101,7 @@ void SplitRun::run(const PlannedCase& planned, ResultRow& row) {
     row.reason = ended.what();
     row.hot = row.cold = std::nullopt;
   }
-  alarm(0);
+  cancel_deadline();
 }
 
 }  // namespace spmmbench

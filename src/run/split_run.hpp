@@ -23,6 +23,7 @@ class SplitRun {
   void run(const PlannedCase& planned, ResultRow& row);
 
  private:
+  void set_deadline_of_rank() const;
   void require_same_case(const ResultRow& row);
   void select(const PlannedCase& planned);
 

@@ -36,6 +36,10 @@ def timing(us):
     }
 
 
+def picked(kernel, why, measured_us=None, remembered=False):
+    return {"kernel": kernel, "measured_us": measured_us or {}, "remembered": remembered, "why": why}
+
+
 def row(matrix, kernel, us, n=128, density=0.01, **changes):
     """A verified row; `us` None makes a skipped one."""
     baseline = kernel.startswith(("cusparse", "cublas"))
@@ -57,7 +61,7 @@ def row(matrix, kernel, us, n=128, density=0.01, **changes):
         "baseline": baseline,
         "binary": False,
         "params": {},
-        "pick": {"kernel": "rsh", "why": "<short> rows"} if kernel == "auto" else None,
+        "pick": picked("rsh", "<short> rows") if kernel == "auto" else None,
         "precision": "fp16",
         "c_type": "fp32",
         "layout": "row",
@@ -253,6 +257,53 @@ class ReportCase(unittest.TestCase):
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
         self.assertIn(expected, result.stderr)
+
+# Place, value and what the scripts and the program say of it.
+DAMAGES = (
+    ("context.git_revision", None, "'git_revision': expected text, got null"),
+    ("context.timer_floor_us", [], "'timer_floor_us': expected a number"),
+    ("context.clocks_before.sm_mhz", "fast", "'clocks_before.sm_mhz': expected an integer"),
+    ("context.device.sm_count", -1, "'device.sm_count': expected"),
+    ("rows.0.matrix.source", "", "rows[0]: 'matrix.source': expected text, not empty"),
+    ("rows.0.matrix.nnz", math.inf, "JSON"),
+    ("rows.0.matrix.nnz", 10**30, "rows[0]: 'matrix.nnz': expected"),
+    ("rows.1.n", 0, "rows[1]: 'n': expected at least 1, got 0"),
+    ("rows.1.n", True, "rows[1]: 'n': expected an integer, got true"),
+    ("rows.1.status", "fine", "rows[1]: 'status': expected"),
+    ("rows.1.baseline", "x", "rows[1]: 'baseline': expected true or false"),
+    ("rows.1.compulsory_bytes", [], "rows[1]: 'compulsory_bytes': expected a number"),
+    ("rows.1.format.bytes", "many", "rows[1]: 'format.bytes': expected an integer"),
+    ("rows.1.verify.error_over_bound", 2, "'rows[1]': esmm is ok with an error of 2 x its bound"),
+    ("rows.1.verify", None, "'rows[1]': esmm is ok without a verification"),
+    ("rows.0.metrics.share", {}, "rows[0]: 'metrics"),
+    ("rows.0.compulsory_bytes", -1, "rows[0]: 'compulsory_bytes': expected at least 0, got -1"),
+    ("rows.0.calls_us", {"3": 0}, "'rows[0]': rsh has times of calls, of which 3 took 0 us"),
+    ("rows.0.stages_ms.build", -1, "'rows[0]': rsh has a stage 'build' of -1 ms"),
+    ("rows.0.hot", {}, "rows[0]: expected the field 'hot.median_us'"),
+    ("rows.0.hot.median_us", 80, "'rows[0]': rsh has a hot median of 80 us, and samples with one of 8 us"),
+    ("rows.0.cold.samples_us", [0, 13], "'rows[0]': rsh has cold samples that are no time above 0"),
+    ("rows.0.cold.samples_us", [], "rows[0]: 'cold.samples_us': expected a list, not empty"),
+    ("rows.1.kernel", "rsh", "'rows[1]': rsh has a second row at N = 128 on m"),
+    ("complete", 1, "'complete': expected true or false, got 1"),
+)
+# The program does not read answers: it makes them from the rows.
+DAMAGED_ANSWERS = (
+    ("answers.0.n", {}, "'answers[0].n': expected an integer"),
+    ("answers.0.steps.0.from_calls", -1, "'answers[0].steps[0].from_calls': expected at least 1"),
+    ("answers.0.steps.0.reorder", [], "'answers[0].steps[0].reorder': expected text"),
+)
+
+
+def damaged_at(place, value):
+    """A document of three rows, whose value at `place` is this one."""
+    made = document([row("m", kernel, us) for kernel, us in (("rsh", 8.0), ("esmm", 9.0), ("auto", None))])
+    made["rows"][0]["metrics"] = {"share": 1.0}
+    *above, last = place.split(".")
+    part = made
+    for step in above:
+        part = part[int(step) if step.isdigit() else step]
+    part[last] = value
+    return made
 
 
 def main(missing=None):

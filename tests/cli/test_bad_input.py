@@ -67,6 +67,7 @@ class BadInputTest(CliCase):
     def test_bad_arguments_are_one_line_with_what_was_expected(self):
         self.refused("did you mean 'degree'?", SMALL, "--reorder", "dergee")
         self.refused("did you mean '--json'?", SMALL, "--jsn", "out.json")
+        self.refused("not expected: -y (see spmmbench run --help)", SMALL, "-y")
         self.refused("did you mean 'density'?", "gen:uniform?densty=1")
         for expected, *args in (
             ("-n 0: expected positive integers", "-n", 0),

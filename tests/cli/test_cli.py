@@ -330,7 +330,7 @@ class RunTest(CliCase):
 
     def test_warnings_say_what_to_do(self):
         result = self.run_cpu(SMALL, "--noise", "0.0000001", "-n", "8")
-        self.assertRegex(result.stderr, r"warning: 1 of 1 rows are noisier than 1e-05 % .*--max-seconds")
+        self.assertRegex(result.stderr, r"warning: 1 of 1 row is noisier than 1e-05 % .*--max-seconds")
         self.assertEqual(self.run_cpu(SMALL, "--noise", "1e-7", "-q").stderr, "")
 
     def test_an_unquoted_ampersand_is_suspected(self):

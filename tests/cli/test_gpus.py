@@ -65,19 +65,20 @@ class GpusTest(CliCase):
             self.assert_one_line(self.run_cpu(SQUARE, *args), 1, text)
         self.assert_one_line(self.spmmbench("run", SQUARE, "-q", "--gpus", 64), 1, "--gpus 64: this machine has ")
 
-    def launched(self, *matrices, n="8", limits=()):
-        """Each rank's exit code, stdout and stderr, as a launcher starts them, and the rows of the first. `limits`: KiB of
-        addresses that a rank may have."""
+    def launched(self, *matrices, n="8", limits=(), program=PROGRAM, kernel="cpu_csr", options=()):
+        """Each rank's exit code, stdout and stderr, as a launcher starts them, and the rows of the first, if it wrote any.
+        `limits`: KiB of addresses that a rank may have."""
         out = self.folder / "out.json"
         place = {**ENVIRONMENT, "WORLD_SIZE": str(len(matrices)), "MASTER_ADDR": str(self.folder / "meeting")}
         limited = {rank: ("sh", "-c", f'ulimit -v {kib}; exec "$0" "$@"') for rank, kib in limits}
-        ranks = [subprocess.Popen([*limited.get(rank, ()), PROGRAM, "run", matrix, "-n", n, "-k", "cpu_csr", *QUICK,
+        ranks = [subprocess.Popen([*limited.get(rank, ()), program, "run", matrix, "-n", n, "-k", kernel, *QUICK, *options,
                                    "--gpus", str(len(matrices)), "--split", "rows",
                                    *(["--json", str(out)] if rank == 0 else [])],
                                   env={**place, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                  for rank, matrix in enumerate(matrices)]
         said = [process.communicate(timeout=60) for process in ranks]
-        return [(process.returncode, *texts) for process, texts in zip(ranks, said)], read(out)["rows"]
+        rows = read(out)["rows"] if out.exists() else None
+        return [(process.returncode, *texts) for process, texts in zip(ranks, said)], rows
 
     def test_ranks_that_a_launcher_started_meet(self):
         ranks, rows = self.launched(SQUARE, SQUARE)
@@ -108,6 +109,17 @@ class GpusTest(CliCase):
         self.assertEqual([code for code, *_ in ranks], [4, 4], ranks)
         self.assertEqual([row["status"] for row in rows], ["ok", "failed", "ok"], rows)
         self.assertRegex(rows[1]["reason"], r"^rank 1 on \S+: out of host memory: needs [0-9.]+ GiB, [0-9.]+ GiB free$")
+        self.assertIsNone(rows[1]["verify"], "rank 0 did not measure its part before it heard of rank 1")
+
+    def test_ranks_of_a_launcher_that_wait_for_what_never_ends_say_so_and_end(self):
+        faults = os.environ.get("SPMMBENCH_FAULTS")
+        if not faults:
+            self.skipTest("SPMMBENCH_FAULTS is not set")
+        ranks, rows = self.launched(SQUARE, SQUARE, program=faults, kernel="planted_hang", options=("--timeout", "1"))
+        self.assertEqual([code for code, *_ in ranks], [4, 4], ranks)
+        self.assertIsNone(rows)
+        for (_, _, stderr), words in zip(ranks, ("did not end within 6 s", "no answer within 0.9 s")):
+            self.assertRegex(stderr.splitlines()[-1], rf"^spmmbench: rank 0 on \S+: {words}$")
 
     def lost(self, number, *args):
         """The rows of a run whose rank 1 gets a signal when it has begun with the second case, which is long."""

@@ -9,23 +9,17 @@ import sys
 import tempfile
 import unittest
 
+import report_case
+from report_case import document, timing
+
 SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 
 
-def row(weight, kernel, us, status="ok"):
-    source = f"gen:qwen2.5-7b/{weight}?block=64&sparsity=0.9"
-    return {
-        "matrix": {"name": weight, "source": source},
-        "n": 1024,
-        "kernel": kernel,
-        "precision": "fp16",
-        "status": status,
-        "hot": {"median_us": us},
-    }
-
-
-def document(rows):
-    return {"schema_version": 1, "context": {}, "rows": rows}
+def row(weight, kernel, us, status="ok", source="gen:qwen2.5-7b/{}?block=64&sparsity=0.9", **changes):
+    """Of whose document no two have the same case."""
+    made = report_case.row(weight, kernel, us, **{"n": 1024, "status": status, **changes})
+    made["matrix"]["source"] = source.format(weight)
+    return made
 
 
 class LlmSweep(unittest.TestCase):
@@ -72,8 +66,8 @@ class LlmSweep(unittest.TestCase):
             ({"kernel": "async_bcsr", "c_type": "fp16"}, 10),
             ({"kernel": "async_bcsr", "layout": "col"}, 5),
         ):
-            rows += [{**row(weight, "", us), **fields} for weight in weights]
-        rows += [{**row(weight, "cublas_dense", 100), "layout": "col"} for weight in weights]
+            rows += [row(weight, us=us, **{"kernel": "", **fields}) for weight in weights]
+        rows += [row(weight, "cublas_dense", 100, layout="col") for weight in weights]
         for options, cells in (
             ((), ["600.0", "75.0", "8.00"]),
             (("--kernel", "async_bcsr"), ["600.0", "150.0", "4.00"]),
@@ -119,20 +113,11 @@ class LlmSweep(unittest.TestCase):
             for sparsity, sparse in ((0.5, 50), (0.9, 20)):
                 for n in (1, 8):
                     for kernel, us in (("cublas_dense", 100), ("a", sparse), ("b", sparse + 10)):
-                        source = f"gen:llama3-70b/{weight}?zeros=magnitude&sparsity={sparsity:g}"
+                        source = f"gen:llama3-70b/{{}}?zeros=magnitude&sparsity={sparsity:g}"
                         wrong = (weight, n, kernel) == ("ffn_down", 8, "cublas_dense")
-                        rows.append(
-                            {
-                                "matrix": {"name": weight, "source": source},
-                                "n": n,
-                                "kernel": kernel,
-                                "precision": "fp16",
-                                "layout": "col",
-                                "status": "wrong" if wrong else "ok",
-                                "hot": {"median_us": 1},
-                                "cold": {"median_us": us + 5},
-                            }
-                        )
+                        status = "wrong" if wrong else "ok"
+                        made = row(weight, kernel, 1, status, source, n=n, layout="col", cold=timing(us + 5))
+                        rows.append(made)
         return rows
 
     def test_decode_counts_cold_times_of_the_fastest_kernel_less_the_timers_floor(self):
@@ -185,7 +170,8 @@ class LlmSweep(unittest.TestCase):
                 "    print(json.dumps({'kernels': [{'name': 'bitmap_x'}, {'name': 'csr'}]}))\n"
                 "else:\n"
                 "    out = sys.argv[sys.argv.index('--json') + 1]\n"
-                "    document = {'schema_version': 1, 'context': {'argv': sys.argv}, 'rows': []}\n"
+                f"    document = {document([])!r}\n"
+                "    document['context']['argv'] = sys.argv\n"
                 "    json.dump(document, open(out, 'w'))\n"
             )
             program.chmod(0o755)

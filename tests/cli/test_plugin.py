@@ -199,7 +199,7 @@ class Faults(Plugins):
         row = read(out)["rows"][0]
         self.assertGreater(row["metrics"]["first_launch_us"], 150_000, "of 200 ms, less waits for a processor")
         if row["metrics"]["preemptions_per_s"] <= 20:
-            self.assertIn("in 1 of 1 rows the first launch of a plan took 20 ms more than two cold ones",
+            self.assertIn("in 1 of 1 row the first launch of a plan took 20 ms more than two cold ones",
                           " ".join(result.stderr.split()))
 
     def test_what_a_library_does_while_it_is_loaded_is_preparation(self):

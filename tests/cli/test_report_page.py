@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 import browser
-from report_case import SOURCE, ReportCase, main, many_rows, row
+from report_case import SOURCE, ReportCase, main, many_rows, picked, row
 
 WIDTHS = (360, 800, 1200, 1920)
 CELL = "document.querySelector('#row-table tbody tr:nth-child({}) {}').textContent"
@@ -237,8 +237,8 @@ class PageTest(ReportCase):
             self.assertEqual(wide, [], width)
 
     def test_answers_and_kernels_fit_without_scrolling_sideways(self):
-        picked = {"kernel": "async_wcsr?order=search", "why": "23 nonzeros per row, predicted 12.5 us"}
-        page = self.open(self.write(many_rows() + [row("m0", "auto", 5.0, pick=picked)]))
+        pick = picked("async_wcsr?order=search", "23 nonzeros per row, predicted 12.5 us")
+        page = self.open(self.write(many_rows() + [row("m0", "auto", 5.0, pick=pick)]))
         for width in WIDTHS:
             page.size(width)
             for table in ("answers", "kernel-table", "trouble-table"):

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-from report_case import SOURCE, document, row
+from report_case import SOURCE, document, row, timing
 
 sys.path.insert(0, str(SOURCE / "scripts"))
 from papers import TARGETS
@@ -28,7 +28,7 @@ def others_of(rows, n):
     """Slower and faster rows that differ from `rows` in one thing that a figure is of."""
     changes = {"n": n, "precision": "bf16", "c_type": "fp16", "layout": "col"}
     return [
-        {**known, field: value, "hot": {**known["hot"], "median_us": known["hot"]["median_us"] * factor}}
+        {**known, field: value, "hot": timing(known["hot"]["median_us"] * factor)}
         for known in rows
         for (field, value), factor in zip(changes.items(), (0.1, 0.3, 5, 7))
     ]
@@ -177,6 +177,8 @@ class ReproduceTest(unittest.TestCase):
             },
         )
         self.assertEqual(lines["end to end, feed-forward and attention sparse"]["published"], 2.66)
+        recorded = self.reproduce("asyncsparse-qwen", "--from", RECORDED / "qwen.json")
+        self.assertEqual(recorded.returncode, 0, recorded.stderr)
         arguments = arguments_of(TARGETS["asyncsparse-qwen"], [], [])
         self.assertEqual(arguments[:4], ["--tokens", str(QWEN_TOKENS), "--zeros", "0.9"])
 

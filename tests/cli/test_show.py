@@ -9,6 +9,7 @@ import re
 import subprocess
 
 from cli_case import PROGRAM, RECORDED, SMALL, SOURCE, CliCase, case_of, journal_line, main, read, recorded_part, write
+from report_case import DAMAGES, damaged_at
 
 NOTRE_DAME = recorded_part("web-NotreDame")
 
@@ -260,6 +261,15 @@ class ShowTest(CliCase):
                 out = self.folder / "merged.json"
                 self.assert_one_line(self.spmmbench("merge", out, bad), 1, f"{bad}: {what}")
                 self.assertFalse(out.exists())
+
+    def test_what_the_scripts_refuse_is_refused_in_their_words(self):
+        path = self.folder / "damaged.json"
+        for place, value, words in DAMAGES:
+            with self.subTest(place):
+                write(path, damaged_at(place, value))
+                self.assert_one_line(self.spmmbench("show", path), 1, words)
+        write(path, damaged_at("rows.0.metrics.share", 2.0))
+        self.show(path)
 
     def test_texts_of_a_document_reach_the_terminal_without_control_characters(self):
         document, path = read(self.recorded()), self.folder / "raw.json"

@@ -70,7 +70,10 @@ class SlimTest(ReportCase):
     def test_a_file_that_is_no_run_is_refused_in_one_line(self):
         bad = self.folder / "bad.json"
         bad.write_text("{")
-        for args in (("medians", bad), ("choices", self.folder / "missing.csv"), ("document", bad)):
+        empty = self.folder / "list.json"
+        empty.write_text("[]")
+        for args in (("medians", bad), ("choices", self.folder / "missing.csv"), ("document", bad), ("document", empty),
+                     ("calls", f"group={empty}")):
             result = self.run_script("slim.py", *args, "--out", self.folder / "out")
             self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
 

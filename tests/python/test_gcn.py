@@ -17,6 +17,22 @@ import scipy.sparse as sp  # noqa: E402
 EXAMPLE = SOURCE / "examples" / "gcn"
 sys.path.insert(0, str(EXAMPLE))
 
+# Whether a group has threads, and how many are left when it is destroyed after a step of an optimiser.
+THREADS_OF_A_GROUP = """
+import os, sys
+sys.path[:0] = sys.argv[1:]
+import several_gpus, torch
+threads = lambda: len(os.listdir("/proc/self/task"))
+weight = torch.nn.Parameter(torch.ones(1))
+weight.grad = torch.ones(1)
+before = threads()
+torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+torch.optim.Adam([weight]).step()
+during = threads()
+torch.distributed.destroy_process_group()
+print(during > before, threads() - before)
+"""
+
 
 def python(*arguments):
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "CUDA_VISIBLE_DEVICES": ""}
@@ -61,6 +77,10 @@ class SeveralGpus(unittest.TestCase):
         self.assertEqual(told.returncode, 0, told.stderr)
         self.assertLess(float(told.stdout.split("apart by ")[1].split()[0]), 1e-5, told.stdout)
         self.assertRegex(told.stdout, r"by rounding alone [0-9.e+-]+: (equal within|more than) noise")
+
+    def test_the_threads_of_a_process_group_end_with_it(self):
+        told = python("-c", THREADS_OF_A_GROUP, EXAMPLE, SOURCE / "scripts")
+        self.assertEqual(told.stdout.split(), ["True", "0"], told.stderr)
 
 
 class MiniBatches(unittest.TestCase):

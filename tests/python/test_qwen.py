@@ -348,9 +348,9 @@ class Decoder(Folder):
         told = subprocess.run(map(str, command), capture_output=True, text=True, env=environment, check=False)
         self.assertEqual(told.returncode, 0, told.stderr)
         sys.path.insert(0, str(SOURCE / "scripts"))
-        from result_data import load_document
+        from result_data import load_example
 
-        document = load_document(out)
+        document = load_example(out)
         self.assertEqual([row["kernel"] for row in document["rows"]], list(rows.MODES))
         self.assertIn("find blocks_us", document["rows"][1]["metrics"])
 

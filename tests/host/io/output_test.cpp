@@ -142,6 +142,7 @@ TEST(OutputFile, OfACommandIsNoOtherOutputOfIt) {
         << same;
   EXPECT_TRUE(contains(error_of([&] { require_two_files(c, c + ".part"); }),
                        "got one: each is first written as NAME.part"));
+  EXPECT_TRUE(contains(error_of([] { require_two_files("none_here", "./none_here"); }), "got one"));
   require_two_files(c, folder.file("new/c"));
   require_two_files("-", "-");
   require_two_files("", "");

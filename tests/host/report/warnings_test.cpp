@@ -33,7 +33,7 @@ TEST(Warnings, CountTheRowsAndNameTheWorst) {
     warnings.add(row);
   }
   ASSERT_EQ(warnings.lines().size(), 1U);
-  EXPECT_TRUE(warnings.lines()[0].starts_with("3 of 3 rows take 5 times")) << warnings.lines()[0];
+  EXPECT_TRUE(warnings.lines()[0].starts_with("3 of 3 rows took 5 times")) << warnings.lines()[0];
   EXPECT_NE(warnings.lines()[0].find("(worst 9.0: k900 on"), std::string::npos);
 }
 
@@ -50,7 +50,7 @@ TEST(Warnings, SayThatOtherWorkTookTheProcessorsAndDoNotBlameTheCache) {
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_TRUE(lines[0].starts_with("other work took the processors in 2 of 3 rows (worst 75 times"))
       << lines[0];
-  EXPECT_TRUE(lines[1].starts_with("1 of 3 rows take 5 times")) << lines[1];
+  EXPECT_TRUE(lines[1].starts_with("1 of 3 rows took 5 times")) << lines[1];
   EXPECT_NE(lines[1].find("k3 on"), std::string::npos) << lines[1];
 }
 
@@ -83,7 +83,7 @@ TEST(Warnings, SayThatTheTimerIsCoarse) {
   };
   EXPECT_TRUE(lines_of(0.5).empty());
   ASSERT_FALSE(lines_of(2).empty());
-  EXPECT_NE(lines_of(2).back().find("differ by less than 2.0 % in 1 of 1 rows"), std::string::npos);
+  EXPECT_NE(lines_of(2).back().find("differ by less than 2.0 % in 1 of 1 row"), std::string::npos);
 }
 
 TEST(Warnings, CountTheRowsWithoutAnExactTest) {
@@ -114,7 +114,7 @@ TEST(Warnings, NameAFirstLaunchThatMustHavePrepared) {
   EXPECT_TRUE(lines_of(29'000, 0).empty());
   ASSERT_EQ(lines_of(231'000, 0).size(), 1U);
   EXPECT_TRUE(lines_of(231'000, 0)[0].starts_with(
-      "in 1 of 1 rows the first launch of a plan took 20 ms more than two cold ones (worst 231 ms"))
+      "in 1 of 1 row the first launch of a plan took 20 ms more than two cold ones (worst 231 ms"))
       << lines_of(231'000, 0)[0];
   ASSERT_EQ(lines_of(231'000, 75).size(), 1U);
   EXPECT_TRUE(lines_of(231'000, 75)[0].starts_with("other work took the processors"));
@@ -128,7 +128,7 @@ TEST(Warnings, AFirstPreparationThatTookMuchLongerIsCounted) {
   warnings.add(row);
   ASSERT_EQ(warnings.lines().size(), 1U);
   EXPECT_TRUE(warnings.lines()[0].starts_with(
-      "in 1 of 1 rows the first of several preparations took 20 ms more than the one that counts "
+      "in 1 of 1 row the first of several preparations took 20 ms more than the one that counts "
       "(worst 41 ms"))
       << warnings.lines()[0];
 }
@@ -159,7 +159,7 @@ TEST(Warnings, ALaterLaunchThatPreparesAndTooManyThreadsAreCounted) {
   };
   ASSERT_EQ(lines_of("launch_stall_ms", 62).size(), 1U);
   EXPECT_TRUE(lines_of("launch_stall_ms", 62)[0].starts_with(
-      "in 1 of 1 rows a launch after the first took 20 ms more than the others (worst 62 ms"));
+      "in 1 of 1 row a launch after the first took 20 ms more than the others (worst 62 ms"));
   ResultRow shared = row_of("rsh", "fp16", 100);
   shared.metrics = {{"launch_stall_ms", 62}, {"gpu_processes", 3}};
   shared.cold = shared.hot = summarise(std::vector<double>(6, 5000), 1);
@@ -167,14 +167,14 @@ TEST(Warnings, ALaterLaunchThatPreparesAndTooManyThreadsAreCounted) {
   warnings.add(shared);
   ASSERT_EQ(warnings.lines().size(), 1U) << "nobody is said to prepare";
   EXPECT_TRUE(warnings.lines()[0].starts_with(
-      "other processes used the GPU in 1 of 1 rows, and a launch took up to 62 ms"));
+      "other processes used the GPU in 1 of 1 row, and a launch took up to 62 ms"));
   ASSERT_EQ(lines_of("thread_ms", 31).size(), 1U);
   EXPECT_TRUE(
-      lines_of("thread_ms", 31)[0].starts_with("in 1 of 1 rows threads that the kernel has begun "
+      lines_of("thread_ms", 31)[0].starts_with("in 1 of 1 row threads that the kernel has begun "
                                                "worked while it was timed on a GPU (worst 31"));
   ASSERT_EQ(lines_of("processors_used", 3.9).size(), 1U);
   EXPECT_TRUE(lines_of("processors_used", 3.9)[0].starts_with(
-      "1 of 1 rows used more processors than OpenMP has threads (worst 3.9"));
+      "1 of 1 row used more processors than OpenMP has threads (worst 3.9"));
 }
 
 TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {
