@@ -27,6 +27,8 @@ class SharedParts {
     return entries_.emplace(key, Entry{std::move(part), std::move(cost)}).first->second;
   }
 
+  bool contains(const Key& key) const { return entries_.contains(key); }
+
   // function(Part&) for every part that was made.
   template <class Function>
   void for_each(const Function& function) {

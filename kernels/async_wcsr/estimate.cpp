@@ -75,7 +75,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr?order=search",
                               .preparation = async_wcsr::preparation(),
                               .standing = standing_of_search,
                               .bounds = {1},
-                              .on_device = true});
+                              .on_device = true,
+                              .ordered_as = "async_wcsr"});
 
 }  // namespace
 }  // namespace spmmbench::async_wcsr

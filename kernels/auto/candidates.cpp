@@ -59,14 +59,20 @@ std::optional<std::pair<Choice, std::size_t>> best_of(const std::vector<Candidat
   return std::nullopt;
 }
 
+bool any_takes_order(std::span<const Candidate> candidates) {
+  return std::ranges::any_of(candidates, [](const auto& one) { return !one.ordered_as.empty(); });
+}
+
 std::string Why::text() const {
+  const MatrixFeatures& features = ranking.features;
   constexpr std::size_t kNamed = 4;
   std::vector<std::string> expected;
   for (const Candidate& one : ranked) {
     const Spec spec = Spec::parse(one.spec);
     if (Registry<Kernel>::instance().find(spec.name) == nullptr) continue;
     expected.push_back(fmt::format("{} {:.1f} us", spec.to_string(), one.estimate.us));
-    if (calls > 0) expected.back() += fmt::format(" after {:.1f} ms", one.estimate.prepare_ms);
+    if (ranking.calls > 0)
+      expected.back() += fmt::format(" after {:.1f} ms", one.estimate.prepare_ms);
     if (expected.size() == kNamed) break;
   }
   const std::string blocks = features.block_fill > 0 ? fmt::format(", 128x64 blocks {:.0f}% full",

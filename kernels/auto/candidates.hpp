@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,11 +43,13 @@ std::optional<std::pair<Choice, std::size_t>> best_of(const std::vector<Candidat
                                                       const DeviceInfo& device,
                                                       std::string& refusal);
 
+// Whether one of them is estimated anew once a row order is known.
+bool any_takes_order(std::span<const Candidate> candidates);
+
 // What was compared. The text is made when a report asks for it: choosing itself has to be fast.
 struct Why {
-  MatrixFeatures features;
+  Ranking ranking;
   std::vector<Candidate> ranked;
-  std::int64_t calls = 0;
   std::string refusal;
 
   // The features that decide most, and the best estimates in the order of their ranks.

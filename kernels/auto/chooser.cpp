@@ -44,7 +44,7 @@ PlanReport report_of(const Plan& plan, const Pick& pick, const Why* why) {
   report.pick = pick;
   if (why == nullptr) return report;
   report.pick->why = why->text();
-  for (const auto& [name, value] : named_features(why->features))
+  for (const auto& [name, value] : named_features(why->ranking.features))
     report.metrics["feature_" + name] = value;
   return report;
 }
@@ -56,21 +56,21 @@ Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& st
   });
   a_.features = &features;
   const DeviceModel model = device_model(device_.info(), rates);
-  const Ranking ranking = {features, shape, a_.precision, model, limits_.calls};
-  Why why{.features = features, .ranked = {}, .calls = limits_.calls, .refusal = {}};
+  Why why;
+  why.ranking = {features, shape, a_.precision, model, limits_.calls};
   if (features.row_overlap == MatrixFeatures().row_overlap) {  // it was not looked at
     {
       const auto timed = stages.scope("choose");
-      why.ranked = ranking.without_overlap(takes(shape.layout));
+      why.ranked = why.ranking.without_overlap(takes(shape.layout));
     }
     if (!why.ranked.empty()) return why;
-    why.features.row_overlap = row_overlap_.get(stages, [this](StageTimer& cost) {
+    why.ranking.features.row_overlap = row_overlap_.get(stages, [this](StageTimer& cost) {
       const auto timed = cost.scope("choose");
       return row_overlap_of(*a_.a);
     });
   }
   const auto timed = stages.scope("choose");
-  why.ranked = ranking.by_overlap(why.features.row_overlap);
+  why.ranked = why.ranking.by_overlap(why.ranking.features.row_overlap);
   return why;
 }
 
@@ -97,7 +97,7 @@ std::optional<Chosen> Chooser::choose_for_few_calls(const Start& start, const Sh
     const auto timed = stages.scope("choose");
     all = candidates_on_device(product);
     std::ranges::stable_sort(all, {}, by_total);
-    out.why = Why{.features = product.f, .ranked = all, .calls = limits_.calls, .refusal = {}};
+    out.why = Why{{product.f, shape, product.precision, product.device, limits_.calls}, all, {}};
   }
   const Choice choice = first_supported(all, start, shape);
   out.bound = prepared_.bind(choice, shape, stages);
@@ -138,8 +138,9 @@ std::pair<Choice, std::vector<Candidate>> Chooser::worth_running(Why& why, const
 }
 
 // Without a trial where none is worth it, but for a best prediction that cannot be prepared.
-BoundPlan Chooser::fastest(const std::vector<Candidate>& candidates, const Choice& best,
-                           const Shape& shape, StageTimer& stages, Pick& pick) {
+BoundPlan Chooser::fastest(const Ranking& ranking, const std::vector<Candidate>& candidates,
+                           const Choice& best, StageTimer& stages, Pick& pick) {
+  const Shape& shape = ranking.shape;
   if (limits_.most < 2 || candidates.size() == 1) return prepared_.bind(best, shape, stages);
   if (!any_may_win(candidates, limits_.calls, shape.n)) {
     try {
@@ -148,7 +149,7 @@ BoundPlan Chooser::fastest(const std::vector<Candidate>& candidates, const Choic
     } catch (const OutOfMemory&) {
     }
   }
-  return trials_.fastest(candidates, best, shape, stages, pick);
+  return trials_.fastest(ranking, candidates, best, stages, pick);
 }
 
 // Those of the device, measured unless so many calls take too little for that; else what is known.
@@ -165,7 +166,7 @@ Chosen Chooser::choose(const Shape& shape, const std::optional<Start>& start, St
   out.why = ranked(shape, rates_worth_measuring(start), stages);
   const auto [best, candidates] = worth_running(*out.why, shape, stages);
   out.pick.kernel = best.spec.to_string();
-  out.bound = fastest(candidates, best, shape, stages, out.pick);
+  out.bound = fastest(out.why->ranking, candidates, best, stages, out.pick);
   prepared_.keep(out.pick.kernel);
   prepared_.free_unused();
   return out;

@@ -60,8 +60,8 @@ class Chooser {
   Choice first_supported(const std::vector<Candidate>& candidates, const Start& start,
                          const Shape& shape) const;
 
-  BoundPlan fastest(const std::vector<Candidate>& candidates, const Choice& best,
-                    const Shape& shape, StageTimer& stages, Pick& pick);
+  BoundPlan fastest(const Ranking& ranking, const std::vector<Candidate>& candidates,
+                    const Choice& best, StageTimer& stages, Pick& pick);
 
   SharedOrders orders_;  // of all candidates
   SparseOperand a_;

@@ -26,6 +26,8 @@
 #include "gpu/told_to_host.hpp"
 #include "select/full_blocks.hpp"
 #include "select/row_overlap.hpp"
+#include "window/choice.hpp"
+#include "window/device_survey.hpp"
 #include "window/device_window.cuh"
 #include "window/row_at_nonzero.cuh"
 
@@ -419,6 +421,17 @@ MatrixFeatures features_on_device(const DeviceCsr& a, Device& device) {
 
 MatrixFeatures features_at_a_glance(const DeviceCsr& a, Device& device) {
   return device_counts::features_by(device_counts::see_at_a_glance, a, device);
+}
+
+std::optional<WcsrEstimate> windows_in_known_order(const SparseOperand& a, Device& device,
+                                                   StageTimer& stages) {
+  auto* const made = dynamic_cast<SharedOrders*>(a.orders);
+  if (made == nullptr || a.on_device == nullptr) return std::nullopt;
+  ResidentOrders orders(made, device);
+  for (const char* order : {window::kMatch, window::kMatchByNeed})
+    if (made->on_device().contains(order))
+      return DeviceSurvey(a, orders, device).order(order, stages).estimate;
+  return std::nullopt;
 }
 
 }  // namespace spmmbench

@@ -11,5 +11,8 @@ MatrixFeatures features_on_device(const DeviceCsr&, Device&) {
 MatrixFeatures features_at_a_glance(const DeviceCsr&, Device&) {
   throw Unsupported("built without CUDA");
 }
+std::optional<WcsrEstimate> windows_in_known_order(const SparseOperand&, Device&, StageTimer&) {
+  return std::nullopt;
+}
 
 }  // namespace spmmbench

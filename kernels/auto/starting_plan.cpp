@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "auto/device_features.hpp"
 #include "core/steady_seconds.hpp"
 #include "select/device_rates.hpp"
 #include "select/rank.hpp"
@@ -75,14 +76,23 @@ void StartingPlan::look() {
   settling_->estimate_anew(std::move(candidates));
 }
 
+void StartingPlan::estimate_in_order(const WcsrEstimate& windows) {
+  knows_order_ = true;
+  std::vector<Candidate> candidates = why_->ranked;
+  why_->ranking.estimate_in_order(windows, candidates);
+  place_of(settling_->candidate(settling_->current()), candidates);
+  settling_->estimate_anew(std::move(candidates));
+}
+
 void StartingPlan::take(const Settling::Step& step) {
   Device& device = chooser_.device();
   device.wait_idle();  // what products take is no part of what this takes
   const double start = steady_seconds();
   const auto spent_us = [start] { return (steady_seconds() - start) * 1e6; };
   try {
-    const Candidate& candidate = settling_->candidate(step.candidate);
-    BoundPlan other;  // than the current one
+    const Candidate candidate = settling_->candidate(step.candidate);
+    BoundPlan other;                      // than the current one
+    std::optional<WcsrEstimate> windows;  // in an order that it made
     if (step.candidate != settling_->current()) {
       std::string refusal;
       const auto choice =
@@ -91,6 +101,8 @@ void StartingPlan::take(const Settling::Step& step) {
       StageTimer not_told;
       other = chooser_.prepared().bind(*choice, shape_, not_told);
       device.synchronize();
+      if (why_ && !knows_order_ && any_takes_order(why_->ranked))
+        windows = windows_in_known_order(chooser_.a(), device, not_told);
     }
     std::optional<double> us;
     if (step.measure) {
@@ -99,8 +111,9 @@ void StartingPlan::take(const Settling::Step& step) {
       us = times_->of(other.plan ? *other.plan : *bound_.plan, about_us_);
       pick_.measured_us.emplace_back(Spec::parse(candidate.spec).to_string(), *us);
     }
-    if (!settling_->took(step, spent_us(), us)) return;
-    if (!other.plan) return;
+    const bool is_faster = settling_->took(step, spent_us(), us);
+    if (windows) estimate_in_order(*windows);
+    if (!is_faster || !other.plan) return;
     pick_.kernel = Spec::parse(candidate.spec).to_string();
     run_from_now_on(std::move(other));
   } catch (const Unsupported&) {

@@ -33,6 +33,7 @@ class StartingPlan final : public Plan {
   void rank_by_sizes();
   void look();
   void take(const Settling::Step& step);
+  void estimate_in_order(const WcsrEstimate& windows);
   void run_from_now_on(BoundPlan bound);
 
   Chooser& chooser_;
@@ -46,6 +47,7 @@ class StartingPlan final : public Plan {
   std::optional<TrialTimes> times_;   // while a launch prepares
   double about_us_ = 0;               // TrialTimes::of, for all trials; 0: none was begun
   std::int64_t launches_ = 0, due_ = 1;
+  bool knows_order_ = false;  // in which candidates are estimated
   bool settled_ = false;
   bool captured_ = false;                  // bound_ was launched in a capture
   std::vector<BoundPlan> captured_plans_;  // graphs may launch them until the end

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
+#include "auto/device_features.hpp"
 #include "common/resident_csr.hpp"
 #include "gpu/batch_timer.hpp"
 #include "io/sha256.hpp"
@@ -21,29 +23,22 @@ Trial trial_of(const Candidate& candidate) {
           candidate.estimate.prepare_ms};
 }
 
-// Whether a kernel with order=search has left nothing to its own order: it found no better one, or
-// one in which far fewer rows of B are gathered, also of all nonzeros. Where windows share most of
-// their columns, natural order may be faster though it gathers more
-// (docs/decisions/selection-trials.md).
-bool outdoes_own_order(const Plan& plan, const Spec& spec, const SparseOperand& a) {
-  constexpr double kFarFewer = 0.9, kOfNonzeros = 0.05;
-  constexpr const char* kGathered = "gathered_rows_of_b";
-  constexpr std::int64_t kLeastNonzeros = 100'000;  // of fewer, gathers take a small part
-  if (spec.options.get("order", "") != "search") return false;
+// Whether a kernel that was to look for an order has kept that of A.
+bool keeps_own_order(const Plan& plan) {
   const PlanReport report = plan.report();
   const auto order = report.params.find("order");
-  if (order == report.params.end()) return false;
-  if (order->second == "natural") return true;
-  const auto window = report.params.find("window");
-  if (a.features == nullptr || a.nnz() < kLeastNonzeros || window == report.params.end() ||
-      !report.format || !report.format->extra.contains(kGathered))
-    return false;
-  const MatrixFeatures& own = *a.features;
-  const double share = window->second == "8"    ? own.gathered_8
-                       : window->second == "16" ? own.gathered_16
-                                                : own.gathered_32;
-  const double gathered = report.format->extra.at(kGathered) / static_cast<double>(a.nnz());
-  return gathered < kFarFewer * share && gathered < share - kOfNonzeros;
+  return order != report.params.end() && order->second == "natural";
+}
+
+// Whether a trial of a kernel with order=search has left nothing to its own order: it found no
+// better one, or one that is known and should take far less time.
+bool outdoes_own_order(const Plan& plan, const Spec& spec, const Candidate& tried, bool knows_order,
+                       const std::vector<Candidate>& all) {
+  constexpr double kFarLonger = 1.08;  // docs/decisions/selection-trials.md
+  if (spec.options.get("order", "") != "search") return false;
+  if (keeps_own_order(plan)) return true;
+  const auto own = std::ranges::find(all, tried.ordered_as, &Candidate::spec);
+  return knows_order && own != all.end() && own->estimate.us > kFarLonger * tried.estimate.us;
 }
 
 // The times of one trial. `all` gets them at its end, also where it fails.
@@ -118,8 +113,9 @@ double TrialTimes::of(Plan& plan, double about_us) {
   return std::ranges::min(times(about_us < kLongUs ? kSamples : kSamples - 1)) / batch;
 }
 
-BoundPlan Trials::fastest(const std::vector<Candidate>& candidates, const Choice& best,
-                          const Shape& shape, StageTimer& stages, Pick& pick) {
+BoundPlan Trials::fastest(const Ranking& ranking, const std::vector<Candidate>& candidates,
+                          const Choice& best, StageTimer& stages, Pick& pick) {
+  const Shape& shape = ranking.shape;
   const CacheEntry key = cache_key(shape, stages);
   // The copy of A has a stage of its own, as in rows of other kernels.
   StageTimer of_a;
@@ -127,7 +123,7 @@ BoundPlan Trials::fastest(const std::vector<Candidate>& candidates, const Choice
   StageTimer spent = of_a;
   BoundPlan bound;
   try {
-    bound = measured(candidates, key, shape, stages, spent, pick);
+    bound = measured(ranking, candidates, key, stages, spent, pick);
   } catch (const OutOfMemory&) {  // no trial had the memory for its B and C as well
     prepared_.free_unused();
     bound = prepared_.bind(best, shape, stages);
@@ -138,11 +134,14 @@ BoundPlan Trials::fastest(const std::vector<Candidate>& candidates, const Choice
   return bound;
 }
 
-BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const CacheEntry& key,
-                           const Shape& shape, StageTimer& stages, StageTimer& spent, Pick& pick) {
+BoundPlan Trials::measured(const Ranking& ranking, std::vector<Candidate> candidates,
+                           const CacheEntry& key, StageTimer& stages, StageTimer& spent,
+                           Pick& pick) {
+  const Shape& shape = ranking.shape;
   std::vector<Trial> trials;
   trials.reserve(candidates.size());
   for (const Candidate& candidate : candidates) trials.push_back(trial_of(candidate));
+  const Estimate best = candidates.front().estimate;
   std::optional<TrialTimes> times;
   BoundPlan fastest;
   std::string refusal;
@@ -150,10 +149,11 @@ BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const Cache
   std::set<std::string> outdone;  // kernels that another trial has made needless
   double leader_us = 0, least = std::numeric_limits<double>::infinity();
   double about_us = 0;  // of the first trial, for all
+  bool knows_order = false;
   const auto measure = [&](std::size_t i) -> std::optional<double> {
     if (tried == limits_.most || outdone.contains(trials[i].name) ||
-        (fastest.plan && !worth_trying(candidates[0].estimate, candidates[i].estimate, leader_us,
-                                       limits_.calls, shape.n)))
+        (fastest.plan &&
+         !worth_trying(best, candidates[i].estimate, leader_us, limits_.calls, shape.n)))
       return std::nullopt;
     TrialTimer within(spent);
     const auto choice = supported(candidates[i], a_, shape, device_.info(), refusal);
@@ -166,7 +166,14 @@ BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const Cache
     if (!times) times.emplace(a_, shape, device_);
     if (about_us == 0) about_us = candidates[i].estimate.us;
     const double us = times->of(*bound.plan, about_us);
-    if (outdoes_own_order(*bound.plan, choice->spec, a_)) outdone.insert(choice->spec.name);
+    const std::span untold(candidates.begin() + i, candidates.end());
+    if (!knows_order && any_takes_order(untold))
+      if (const auto windows = windows_in_known_order(a_, device_, within)) {
+        knows_order = true;
+        ranking.estimate_in_order(*windows, untold);
+      }
+    if (outdoes_own_order(*bound.plan, choice->spec, candidates[i], knows_order, candidates))
+      outdone.insert(choice->spec.name);
     const double cost = cost_us(us, prepare_ms, limits_.calls);
     if (cost < least) {
       least = cost;
@@ -183,7 +190,7 @@ BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const Cache
       if (choice) fastest = prepared_.bind(*choice, shape, stages);
     } catch (const OutOfMemory&) {  // there was enough when it was measured
     }
-    if (!fastest.plan) return measured(candidates, {}, shape, stages, spent, pick);
+    if (!fastest.plan) return measured(ranking, candidates, {}, stages, spent, pick);
   }
   pick.kernel = trials[tuned.picked].name;
   pick.remembered = tuned.remembered;

@@ -77,13 +77,13 @@ class Trials {
   // `best` where no trial has the memory for its B and C. `stages` gets, as "tune", what the trials
   // take, as if nothing had been prepared before; a winner that the cache folder remembers is only
   // prepared. `pick` has the name of `best`, and gets the winner's and the times. Throws what
-  // preparing `best` throws.
-  BoundPlan fastest(const std::vector<Candidate>& candidates, const Choice& best,
-                    const Shape& shape, StageTimer& stages, Pick& pick);
+  // preparing `best` throws. By `ranking` others are estimated anew once a trial has made an order.
+  BoundPlan fastest(const Ranking& ranking, const std::vector<Candidate>& candidates,
+                    const Choice& best, StageTimer& stages, Pick& pick);
 
  private:
-  BoundPlan measured(const std::vector<Candidate>& candidates, const CacheEntry& key,
-                     const Shape& shape, StageTimer& stages, StageTimer& spent, Pick& pick);
+  BoundPlan measured(const Ranking& ranking, std::vector<Candidate> candidates,
+                     const CacheEntry& key, StageTimer& stages, StageTimer& spent, Pick& pick);
   CacheEntry cache_key(const Shape& shape, StageTimer& stages);
 
   const SparseOperand& a_;

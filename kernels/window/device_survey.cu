@@ -211,21 +211,26 @@ WcsrEstimate estimate_from(std::int64_t sampled, bool at_nonzeros, At at) {
 
 }  // namespace
 
+bool DeviceSurvey::takes_features() const { return features_ != nullptr && !has_few_groups(a_); }
+
+bool DeviceSurvey::will_count() const { return a_.nnz > 0 && !takes_features(); }
+
 window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages) {
   const Buffer& rows = orders_.get(a_, name, stages);
   window::Surveyed out{rows.data() == nullptr, nullptr, {}};
   if (a_.nnz == 0) return out;
-  if (out.is_natural && features_ != nullptr) {
+  if (out.is_natural && takes_features()) {
     out.estimate = windows_of(*features_);
     return out;
   }
   // In natural order each kernel counts, and goes on from there.
   auto& all = out.is_natural ? own_ : orders_.surveyed();
-  const auto& surveyed = all.get(name, [&](StageTimer& cost) {
+  const std::string counted = out.is_natural ? "natural" : name;
+  const auto& surveyed = all.get(counted, [&](StageTimer& cost) {
     const auto timed = cost.scope("compare");
-    return count(name, rows);
+    return count(counted, rows);
   });
-  stages.add_once("windows in " + name, "compare", surveyed.cost.total_ms());
+  stages.add_once("windows in " + counted, "compare", surveyed.cost.total_ms());
   out.estimate = surveyed.part.estimate;
   counted_[name] = &surveyed.part.groups;
   return out;

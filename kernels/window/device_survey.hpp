@@ -30,7 +30,7 @@ class DeviceSurvey final : public window::Survey {
   // `follower` goes on from the counts in natural order; it outlives this, or is set back to null.
   void set_follower(window::SurveyFollower* follower) { follower_ = follower; }
   // Whether windows in natural order are counted once they are asked for.
-  bool will_count() const { return features_ == nullptr && a_.nnz > 0; }
+  bool will_count() const;
 
   window::Surveyed order(const std::string& name, StageTimer& stages) override;
   double length_variation() override;
@@ -53,6 +53,9 @@ class DeviceSurvey final : public window::Survey {
     double empty_share;
   };
 
+  // Whether features that are known tell what windows in natural order gather. Where A is small
+  // all groups are counted: the build needs these counts.
+  bool takes_features() const;
   SurveyedWindows count(const std::string& name, const Buffer& rows);  // null: natural
   const Samples& samples();
 

@@ -95,6 +95,9 @@ struct Estimator {
   std::int64_t any_rows_from = 0;
   // Its estimate by the sizes alone is multiplied by this: rows of most matrices differ in length.
   double times_by_sizes = 1;
+  // It looks for a row order, and multiplies as this candidate would multiply A with its rows in
+  // that order: the better estimate once it is known what windows gather there. Empty: it has none.
+  std::string ordered_as = {};
 
   Standing standing_for(const Product& product) const {
     return standing == nullptr ? Standing::full : standing(product);

@@ -14,12 +14,18 @@ std::vector<Candidate> candidates_of(const Product& product) {
     const Standing standing = one->standing_for(product);
     if (standing == Standing::left_out) continue;
     if (const auto estimate = one->estimate(product))
-      out.push_back({one->spec, *estimate, standing, one->on_device, one->by_sizes});
+      out.push_back(
+          {one->spec, *estimate, standing, one->on_device, one->by_sizes, one->ordered_as});
   }
   return out;
 }
 
 namespace {
+
+// Of a registered one.
+const Estimator& estimator_of(std::string_view spec) {
+  return **std::ranges::find(estimators(), spec, [](const auto& one) { return one->spec; });
+}
 
 // The distinct columns over the nonzeros of so many rows whose columns are drawn at random.
 double gathered_of_random(double rows, double density) {
@@ -93,6 +99,18 @@ std::vector<Candidate> Ranking::without_overlap(
   const auto at = std::ranges::find(out, common, &Candidate::spec);
   if (at != out.end()) std::rotate(out.begin(), at, at + 1);
   return out;
+}
+
+void Ranking::estimate_in_order(const WcsrEstimate& windows,
+                                std::span<Candidate> candidates) const {
+  MatrixFeatures in_order = features;
+  set_windows(windows, in_order);
+  const Product product(in_order, shape, precision, device);
+  for (Candidate& one : candidates) {
+    if (one.ordered_as.empty()) continue;
+    if (const auto estimate = estimator_of(one.ordered_as).estimate(product))
+      one.estimate.us = estimate->us;
+  }
 }
 
 }  // namespace spmmbench

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,8 +16,9 @@ struct Candidate {
   std::string_view spec;  // of an estimator, which outlives it
   Estimate estimate;
   Standing standing = Standing::full;
-  bool on_device = false;  // Estimator::on_device
-  bool by_sizes = false;   // Estimator::by_sizes
+  bool on_device = false;            // Estimator::on_device
+  bool by_sizes = false;             // Estimator::by_sizes
+  std::string_view ordered_as = {};  // Estimator::ordered_as
 };
 
 // Every estimator that has an estimate, without those that are left out.
@@ -51,6 +53,9 @@ struct Ranking {
   // each other or not. Empty where that has to be known.
   std::vector<Candidate> without_overlap(
       const std::function<bool(std::string_view spec)>& runs) const;
+  // Estimates those candidates anew that have `ordered_as`: it is known what windows gather in an
+  // order.
+  void estimate_in_order(const WcsrEstimate& windows, std::span<Candidate> candidates) const;
 };
 
 }  // namespace spmmbench

@@ -41,7 +41,11 @@ void Settling::estimate_anew(std::vector<Candidate> candidates) {
     states_.push_back(state_of(candidates_[i]));
     if (candidates_[i].spec == launched) current_ = i;
     const auto same = std::ranges::find(before, candidates_[i].spec, &Candidate::spec);
-    if (same != before.end()) states_.back().failed = known[same - before.begin()].failed;
+    if (same == before.end()) continue;
+    const State& old = known[same - before.begin()];
+    states_.back().failed = old.failed;
+    states_.back().measured = old.measured;
+    if (old.measured) states_.back().us = old.us;
   }
 }
 

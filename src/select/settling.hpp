@@ -41,7 +41,8 @@ class Settling {
   // launched, and A is on the device for it.
   Settling(std::vector<Candidate> candidates, std::size_t current);
 
-  // Better estimates of all candidates, by rank. What is launched stays, and has to be among them.
+  // Better estimates of all candidates, by rank. What is launched stays, and has to be among them;
+  // so do measured times.
   void estimate_anew(std::vector<Candidate> candidates);
 
   // What to do after so many launches, until nothing is left to do; each step is answered by took()

@@ -26,6 +26,8 @@
 
 namespace spmmbench {
 
+std::optional<WcsrEstimate> known_windows;  // in an order that a planted kernel has made
+
 #ifdef SPMMBENCH_TEST_RATES  // defined by files for CUDA, which this program does without
 double measure_gather(Device&) { throw DeviceError("no gather rate", false); }
 double measure_dense(Device&) { throw DeviceError("no dense rate", false); }
@@ -39,6 +41,9 @@ double cuda_time_beside_us(const std::function<void()>&, int, const std::functio
 MatrixFeatures features_on_device(const DeviceCsr&, Device&) { throw DeviceError("no GPU", false); }
 MatrixFeatures features_at_a_glance(const DeviceCsr&, Device&) {
   throw DeviceError("no GPU", false);
+}
+std::optional<WcsrEstimate> windows_in_known_order(const SparseOperand&, Device&, StageTimer&) {
+  return known_windows;
 }
 void cuda_scale_add(const DenseView&, const DenseView&, const Scalars&, Stream) {}
 #endif
@@ -176,6 +181,7 @@ class AutoKernel : public test::CacheTest {
   }
   void SetUp() override {
     script = {};
+    known_windows = {};
     DeviceInfo& info = device_.device_info;
     info.kind = DeviceKind::cuda;
     info.name = "planted";
@@ -385,6 +391,20 @@ TEST_F(AutoKernel, AnOrderThatIsNotExpectedToGainIsMeasuredButNotTakenUnmeasured
   const auto unmeasured = prepare("tune=1")->bind({.n = 64}, stages_);
   EXPECT_NE(pick(*unmeasured).kernel, search);
 }
+
+#ifdef SPMMBENCH_TEST_RATES
+TEST_F(AutoKernel, WhatWindowsGatherInAKnownOrderTellsWhetherItIsTried) {
+  const std::string search = "async_wcsr?order=search";
+  const auto tries_it = [&](const WcsrEstimate& windows) {
+    known_windows = windows;
+    const auto names = tried(*prepare("tune=8")->bind({.n = 8}, stages_));
+    EXPECT_GT(names.size(), 1U);
+    return std::ranges::find(names, search) != names.end();
+  };
+  EXPECT_TRUE(tries_it({{0.01, 0.01, 0.01}, {0.01, 0.01, 0.01}}));
+  EXPECT_FALSE(tries_it({{50, 50, 50}, {50, 50, 50}}));
+}
+#endif
 
 TEST_F(AutoKernel, TheChoiceForAWidthDoesNotDependOnTheWidthsBefore) {
   const auto together = prepare("tune=1");

@@ -362,5 +362,53 @@ TEST(ResidentA, IsSurveyedAboutAsOnTheHost) {
   }
 }
 
+// Features of a large matrix are taken as they are known; of a small one all groups are counted.
+TEST(ResidentA, CountsWindowsOfASmallMatrixThoughItsFeaturesAreKnown) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const WcsrEstimate known = {{0.5, 0.4, 0.3}, {0.6, 0.5, 0.4}};
+  MatrixFeatures features;
+  set_windows(known, features);
+  for (const std::int64_t rows : {1'000, 20'000}) {
+    CsrMatrix matrix{rows, 64, {0}, {}, {}};
+    for (std::int64_t row = 0; row < rows; ++row) {
+      matrix.col_idx.push_back(static_cast<std::int32_t>(row % 64));
+      matrix.values.push_back(1);
+      matrix.row_ptr.push_back(row + 1);
+    }
+    const CsrOnDevice a(matrix, Precision::fp32, device);
+    const DeviceCsr view = a.view();
+    const SparseOperand operand{.a = &matrix, .features = &features, .on_device = &view};
+    ResidentOrders orders(nullptr, device);
+    StageTimer stages;
+    const WcsrEstimate got =
+        DeviceSurvey(operand, orders, device).order("natural", stages).estimate;
+    EXPECT_EQ(got.gathered_share[0], rows == 1'000 ? 1 : known.gathered_share[0]);
+    EXPECT_EQ(got.stored_share[2], rows == 1'000 ? 1 : known.stored_share[2]);
+  }
+}
+
+TEST(ResidentA, TellsWhatWindowsGatherInAnOrderThatIsThere) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : shapes_of(Precision::fp32)) {
+    SCOPED_TRACE(shape.name);
+    const CsrOnDevice a(shape.matrix, Precision::fp32, device);
+    const DeviceCsr view = a.view();
+    const auto host = make_row_orders(shape.matrix, Spec::parse("natural"));
+    SharedOrders shared(host.get());
+    const SparseOperand operand{.a = &shape.matrix, .orders = &shared, .on_device = &view};
+    StageTimer stages;
+    ResidentOrders orders(&shared, device);
+    orders.get(view, "degree", stages);
+    EXPECT_FALSE(windows_in_known_order(operand, device, stages));
+    orders.get(view, "match", stages);
+    const auto got = windows_in_known_order(operand, device, stages);
+    ASSERT_TRUE(got);
+    const WcsrEstimate surveyed =
+        DeviceSurvey(operand, orders, device).order("match", stages).estimate;
+    EXPECT_EQ(got->gathered_share, surveyed.gathered_share);
+    EXPECT_EQ(got->stored_share, surveyed.stored_share);
+  }
+}
+
 }  // namespace
 }  // namespace spmmbench::test

@@ -142,6 +142,29 @@ MatrixFeatures sizes_of(const Case& one) {
                            static_cast<std::int64_t>(one.features.nnz));
 }
 
+// Rows in an order that is known are estimated as a matrix that has them so.
+TEST(Selection, AnOrderThatIsKnownIsEstimatedByWhatItsWindowsGather) {
+  const WcsrEstimate found = {{0.3, 0.2, 0.15}, {0.32, 0.22, 0.16}};
+  const Case& one = cases().front();
+  Ranking ranking{one.features, Shape{.n = 8}, Precision::fp16, one.device, 0};
+  set_windows({{1, 1, 1}, {1, 1, 1}}, ranking.features);
+  const std::vector<Candidate> before = ranking.by_overlap(0.1);
+  std::vector<Candidate> known = before;
+  ranking.estimate_in_order(found, known);
+  set_windows(found, ranking.features);
+  const std::vector<Candidate> so = ranking.by_overlap(0.1);
+  int anew = 0;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const bool looks_for_one = !known[i].ordered_as.empty();
+    anew += looks_for_one ? 1 : 0;
+    const double us =
+        looks_for_one ? std::ranges::find(so, known[i].ordered_as, &Candidate::spec)->estimate.us
+                      : before[i].estimate.us;
+    EXPECT_EQ(known[i].estimate.us, us) << known[i].spec;
+  }
+  EXPECT_GT(anew, 0);
+}
+
 TEST(Selection, AProductKeepsWhatItIsMadeFrom) {
   static_assert(!std::is_reference_v<decltype(Product::f)>);
   static_assert(!std::is_reference_v<decltype(Product::device)>);

@@ -133,6 +133,15 @@ TEST(Settling, BetterEstimatesKeepWhatIsLaunchedAndWhatHasFailed) {
   EXPECT_FALSE(settling.next_build(1 << 20));
 }
 
+TEST(Settling, BetterEstimatesKeepMeasuredTimes) {
+  const std::vector<Candidate> all = beside_start({{9, 0.1}});
+  Settling settling(all, 0);
+  ASSERT_TRUE(settling.took({1, true}, 100, 6));
+  settling.estimate_anew(all);
+  EXPECT_EQ(settling.products_us(10), 60);
+  EXPECT_FALSE(settling.took({0, true}, 100, 7)) << "the other takes 6 us";
+}
+
 TEST(Settling, CloseOnesAreMeasuredOnceProductsHaveTakenFarLonger) {
   Settling settling(beside_start({{11, 0}, {12, 1}, {100, 0}}), 0);
   const auto taken = steps_of(settling, {{2, 9}});
