@@ -276,9 +276,9 @@ def fit_calls(groups, names):
     return found
 
 
-def preparation_fit(amounts, ms, least):
+def preparation_fit(amounts, ms):
     matrix = np.array(amounts)
-    return relative_fit(matrix, np.maximum(np.array(ms), LEAST_MS), least, np.ones(len(matrix)))
+    return relative_fit(matrix, np.maximum(np.array(ms), LEAST_MS), np.zeros(matrix.shape[1]), np.ones(len(matrix)))
 
 
 def fit_preparation(cases, estimators, work, halves):
@@ -291,27 +291,26 @@ def fit_preparation(cases, estimators, work, halves):
         if len(members) < FEWEST_CASES or not estimator.prepare_ms:
             continue
         all_names = [amount.name for amount in estimator.prepare_ms]
-        least_factors = np.array([amount.least for amount in estimator.prepare_ms])
         ms = np.array([beyond_copy(case, spec) if estimator.on_device else case.times[spec][1] for _, case in members])
         amounts = np.array([[work[index][spec].prepare_ms[name] for name in all_names] for index, _ in members])
         halved = [np.array([case.matrix in half for _, case in members]) for half in halves]
 
-        def error(kept, amounts=amounts, ms=ms, halved=halved, least_factors=least_factors):
+        def error(kept, amounts=amounts, ms=ms, halved=halved):
             errors = []
             for inside in halved:
                 if inside.any() and not inside.all():
-                    estimates = amounts[inside] @ (preparation_fit(amounts[~inside] * kept, ms[~inside], least_factors) * kept)
+                    estimates = amounts[inside] @ (preparation_fit(amounts[~inside] * kept, ms[~inside]) * kept)
                     errors += list(np.log(np.maximum(estimates, LEAST_MS) / np.maximum(ms[inside], LEAST_MS)) ** 2)
             return math.sqrt(np.mean(errors)) if errors else math.inf
 
-        kept = (preparation_fit(amounts, ms, least_factors) > 0).astype(float)
+        kept = (preparation_fit(amounts, ms) > 0).astype(float)
         least = error(kept)
-        while (kept * (least_factors == 0)).sum() > 1:
-            trials = [(error(kept * (np.arange(len(kept)) != at)), at) for at in np.flatnonzero(kept * (least_factors == 0))]
+        while kept.sum() > 1:
+            trials = [(error(kept * (np.arange(len(kept)) != at)), at) for at in np.flatnonzero(kept)]
             fewest, at = min(trials)
             if fewest > least * (1 + PREPARATION_PRICE):
                 break
             kept[at], least = 0, min(least, fewest)
-        factors = preparation_fit(amounts * kept, ms, least_factors)
+        factors = preparation_fit(amounts * kept, ms)
         found[spec] = {name: factor for name, factor in zip(all_names, factors) if factor > 0}
     return found

@@ -84,9 +84,12 @@ __device__ inline std::int64_t longest_of_cta(const DeviceCsr& a, int cta, int c
   return most;
 }
 
-// Blocks with a nonzero in the band of a row, marked in shared memory.
+// Blocks with a nonzero in the band of a row, marked in shared memory. In a band with many nonzeros
+// one of every `step` is looked at, which misses blocks that are far too empty to be multiplied.
 template <int kCtaThreads>
 __device__ BandCount count_blocks(const DeviceCsr& a, std::int64_t row, int words) {
+  constexpr std::int64_t kMostOfBand = 1 << 14, kOfBlock = 8;
+  constexpr std::uint32_t kGolden = 0x9E3779B9;  // 2^32 / golden ratio
   extern __shared__ unsigned seen[];
   __shared__ int blocks;
   const std::int64_t first = row / kBandRows * kBandRows;
@@ -94,10 +97,19 @@ __device__ BandCount count_blocks(const DeviceCsr& a, std::int64_t row, int word
   for (int word = static_cast<int>(threadIdx.x); word < words; word += kCtaThreads) seen[word] = 0;
   if (threadIdx.x == 0) blocks = 0;
   __syncthreads();
+  // Of a narrow band, fewer meet every block that is not nearly empty.
+  const std::int64_t of_blocks = (a.cols / kBlockColumns + 1) * kOfBlock;
+  const std::int64_t most = max(std::int64_t{kCtaThreads}, min(kMostOfBand, of_blocks));
+  const std::int64_t step = (end - begin + most - 1) / most;
+  const std::int64_t count = step == 0 ? 0 : (end - begin) / step;
 #pragma unroll 4
-  for (std::int64_t first_e = begin; first_e < end; first_e += kCtaThreads) {
-    const std::int64_t e = first_e + threadIdx.x;
-    const int block = e < end ? static_cast<int>(a.col_idx[e] / kBlockColumns) : -1;
+  for (std::int64_t first_i = 0; first_i < count; first_i += kCtaThreads) {
+    const std::int64_t i = first_i + threadIdx.x;
+    // Its place among `step` varies, so that it cannot keep in step with the lengths of the rows.
+    const std::uint64_t varied = static_cast<std::uint32_t>(i) * kGolden;
+    const auto place = static_cast<std::int64_t>(varied * static_cast<std::uint64_t>(step) >> 32);
+    const int block =
+        i < count ? static_cast<int>(a.col_idx[begin + i * step + place] / kBlockColumns) : -1;
     // Neighbouring entries mostly lie in one block, and atomics on one word come one after another.
     const int before = __shfl_up_sync(wcsr::kAllLanes, block, 1);
     const bool again = threadIdx.x % 32 > 0 && block == before;

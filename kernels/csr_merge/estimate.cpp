@@ -1,6 +1,9 @@
 // The time of equal parts of the merge path, which gather a row of B for every nonzero.
 
 #include "select/estimate.hpp"
+
+#include <cmath>
+
 #include "csr_merge/factors.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -12,6 +15,12 @@ constexpr std::int64_t kNarrow = 16;
 // Rows of B of so many columns are narrow.
 constexpr std::int64_t kFewColumns = 32;
 
+// A is read once for each slab: 32 lanes hold 16 bytes of a row of B each, 8 in 8 bits.
+double a_of_slabs(const Product& p) {
+  constexpr double kLanes = 32;
+  const double slab_bytes = kLanes * (is_scaled(p.precision) ? 8 : 16);
+  return std::ceil(p.row_bytes / slab_bytes) * amounts::a_csr(p);
+}
 // Rows of B that neighbouring rows of A share are gathered once by wide groups. Narrow ones ask for
 // each anew.
 double gather_shared(const Product& p) {
@@ -21,7 +30,7 @@ double gather_shared(const Product& p) {
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_merge",
                               .us = {{"launch", "launches", amounts::launch},
-                                     {"a_csr", "us", amounts::a_csr},
+                                     {"a_of_slabs", "us", a_of_slabs},
                                      {"b", "us", amounts::b},
                                      {"c", "us", amounts::c},
                                      {"spill", "us", amounts::spill},

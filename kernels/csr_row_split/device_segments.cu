@@ -190,7 +190,7 @@ class CutRows {
       const Row row = rows_.parts[i] > 1 ? place(i) : Row{};
       const bool is_long = row.parts > kMany;
       const int at = is_long ? atomicAdd(&count, 1) : 0;
-      if (!is_long) write_parts(row, 0, 1);
+      if (!is_long) write_all(row);
       else if (at < kListed) listed[at] = row;
       for (unsigned left = __ballot_sync(~0U, is_long && at >= kListed); left != 0;
            left &= left - 1)
@@ -227,6 +227,25 @@ class CutRows {
     task_.split_rows[at.cut_rows] = {row, static_cast<std::int32_t>(out.parts)};
     out.target = ~static_cast<std::int32_t>(at.cut_rows);
     return out;
+  }
+
+  // Without a division for each part: those that are longer by one come where the sum of remainders
+  // reaches the number of parts.
+  __device__ void write_all(const Row& row) const {
+    if (row.parts == 0) return;
+    const auto parts = static_cast<std::uint32_t>(row.parts);
+    const auto length = static_cast<std::uint32_t>(row.length);
+    const std::uint32_t least = length / parts, remainder = length % parts;
+    std::int64_t from = row.begin;
+    Segment* const to = task_.segments + row.to;
+    for (std::uint32_t part = 0, sum = 0; part < parts; ++part) {
+      sum += remainder;
+      const bool is_longer = sum >= parts;
+      if (is_longer) sum -= parts;
+      const auto own = static_cast<std::int32_t>(least + (is_longer ? 1 : 0));
+      to[part] = {from, own, row.target};
+      from += own;
+    }
   }
 
   __device__ void write_parts(const Row& row, int first, int step) const {

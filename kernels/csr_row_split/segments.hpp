@@ -43,13 +43,14 @@ SPMMBENCH_HOST_DEVICE constexpr bool worth_joining(std::int64_t joined, std::int
   return static_cast<double>(joined) > kLeastShare * static_cast<double>(all);
 }
 
-// length * part / parts, where part <= parts. A GPU divides numbers of 32 bits far faster.
+// length * part / parts, where the product has at most 63 bits. A GPU divides numbers of 32 bits
+// far faster.
 SPMMBENCH_HOST_DEVICE constexpr std::int64_t share_of(std::int64_t length, std::int64_t part,
                                                       std::int64_t parts) {
-  constexpr std::int64_t kMost = 0xFFFFFFFF;
-  if (length <= kMost / parts)
-    return static_cast<std::uint32_t>(length * part) / static_cast<std::uint32_t>(parts);
-  return length * part / parts;
+  const std::int64_t product = length * part;
+  if (product >> 32 == 0)
+    return static_cast<std::uint32_t>(product) / static_cast<std::uint32_t>(parts);
+  return product / parts;
 }
 
 // So many segments a row of that length is cut into, if none has more than `split` nonzeros.

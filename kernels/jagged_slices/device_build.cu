@@ -1,27 +1,29 @@
 // Builds the slices of A on the device. A row belongs to one of seven classes: too long for a
 // slice, or with 32, 16 .. 1 places, in the order in which slices take them.
 //
-//   count_rows      rows, entries and parts of each class in every tile of rows
-//   sum_before      those of the tiles before, and of all, which the host needs to allocate
+//   count_rows      rows, entries and parts of each class in every tile of rows; the CTA that
+//                   arrives last adds up those of the tiles before, finds where each class begins,
+//                   and tells the host
 //   place_rows      sorts the rows of a tile by class and puts them behind those of earlier tiles
 //   describe        a warp for each slice: which rows it has, and where its entries begin
 //   fill            a warp for each slice: its entries, step by step
 //
-// Rows keep their order within a class, so what is built does not depend on the tiles.
+// Rows keep their order within a class, so what is built does not depend on the tiles. Memory is
+// taken by upper bounds, so that the host need not wait for the counts.
 
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_scan.cuh>
-#include <cub/warp/warp_reduce.cuh>
-#include <cub/warp/warp_scan.cuh>
 #include <type_traits>
 
 #include "common/device_arrays.hpp"
 #include "common/memory_layout.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/told_to_host.hpp"
 #include "jagged_slices/device_build.hpp"
+#include "jagged_slices/device_classes.cuh"
 
 namespace spmmbench::jagged {
 namespace {
@@ -29,106 +31,7 @@ namespace {
 using Slice = JaggedSlices::Slice;
 using LongRow = JaggedSlices::LongRow;
 
-constexpr int kThreads = 512;
-constexpr int kPerThread = 4;
-constexpr int kTile = kThreads * kPerThread;  // rows
-constexpr int kSliceThreads = 128;            // of kernels with a warp for each slice
-constexpr unsigned kAllLanes = 0xFFFFFFFFU;
-
-constexpr int kClasses = 7;
-constexpr int kClassBits = 3;  // of a class, or kClasses for none
-constexpr int kTooLong = 0;
-// Rows that share a slice of class `c`, which is none of too long ones.
-constexpr int rows_of_slice(int c) { return 1 << (c - 1); }
-
-using Count = unsigned long long;
-
-struct Totals {
-  Count rows[kClasses], entries[kClasses], parts;
-};
-constexpr int kFields = sizeof(Totals) / sizeof(Count);
-
-// Where each class begins, and the end.
-struct Classes {
-  std::int64_t row[kClasses + 1], entry[kClasses + 1], slice[kClasses + 1], slot[kClasses + 1];
-};
-
-// The rows of A in the order in which slices take them.
-struct Rows {
-  const std::int64_t* row_ptr;
-  const std::int32_t* order;  // null: natural
-  std::int64_t count;
-  JaggedShape shape;
-
-  __device__ std::int32_t at(std::int64_t place) const {
-    return order == nullptr ? static_cast<std::int32_t>(place) : order[place];
-  }
-  __device__ std::int32_t length(std::int32_t row) const {
-    return static_cast<std::int32_t>(row_ptr[row + 1] - row_ptr[row]);
-  }
-  __device__ int class_of(std::int64_t length) const {
-    if (shape.is_too_long(length)) return kTooLong;
-    return 1 + shape.log2_places() - shape.log2_places_of(length);
-  }
-};
-
-__global__ void __launch_bounds__(kThreads) count_rows(Rows in, Totals* of_tile) {
-  using Sum = cub::WarpReduce<Count>;
-  __shared__ typename Sum::TempStorage temporary[kThreads / 32];
-  __shared__ Count totals[kFields];
-  auto& sums = reinterpret_cast<Totals&>(totals);
-  if (threadIdx.x < kFields) totals[threadIdx.x] = 0;
-  __syncthreads();
-  const unsigned lane = threadIdx.x % 32;
-  for (int i = 0; i < kPerThread; ++i) {
-    const std::int64_t place = std::int64_t{blockIdx.x} * kTile + i * kThreads + threadIdx.x;
-    const bool is_row = place < in.count;
-    const std::int32_t length = is_row ? in.length(in.at(place)) : 0;
-    const int own = is_row ? in.class_of(length) : kClasses;
-    for (int c = 0; c < kClasses; ++c) {
-      const unsigned lanes = __ballot_sync(kAllLanes, own == c);
-      if (lanes == 0) continue;
-      const Count entries =
-          Sum(temporary[threadIdx.x / 32]).Sum(own == c ? static_cast<Count>(length) : 0);
-      if (lane != 0) continue;
-      atomicAdd(&sums.rows[c], static_cast<Count>(__popc(lanes)));
-      atomicAdd(&sums.entries[c], entries);
-    }
-    if (own == kTooLong) atomicAdd(&sums.parts, static_cast<Count>(in.shape.parts_of(length)));
-  }
-  __syncthreads();
-  if (threadIdx.x < kFields)
-    reinterpret_cast<Count*>(of_tile + blockIdx.x)[threadIdx.x] = totals[threadIdx.x];
-}
-
-// From the counts of each tile, in place: those of the tiles before, and at the end of all. A warp
-// for each field.
-__global__ void __launch_bounds__(32 * kFields) sum_before(Totals* of_tile, std::int64_t tiles) {
-  using Scan = cub::WarpScan<Count>;
-  constexpr int kBatch = 8;  // tiles of a lane, read at a time
-  __shared__ typename Scan::TempStorage temporary[kFields];
-  const int field = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const auto at = [&](std::int64_t tile) -> Count& {
-    return reinterpret_cast<Count*>(of_tile + tile)[field];
-  };
-  Count before = 0;
-  for (std::int64_t first = 0; first <= tiles; first += 32 * kBatch) {
-    const std::int64_t own = first + lane * kBatch;
-    Count counts[kBatch], sum = 0, all = 0;
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) counts[i] = own + i < tiles ? at(own + i) : 0;
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) sum += counts[i];
-    Scan(temporary[field]).ExclusiveSum(sum, sum, all);
-    sum += before;
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      if (own + i <= tiles) at(own + i) = sum;
-      sum += counts[i];
-    }
-    before += all;
-  }
-}
+constexpr int kSliceThreads = 128;  // of kernels with a warp for each slice
 
 // What place_rows makes of the sorted rows.
 struct Sorted {
@@ -138,8 +41,10 @@ struct Sorted {
   std::int32_t* part_of;
 };
 
-__global__ void __launch_bounds__(kThreads) place_rows(Rows in, const Totals* before, Classes first,
-                                                       const std::int32_t* row_ids, Sorted out) {
+__global__ void __launch_bounds__(kThreads)
+    place_rows(Rows in, const Totals* before, const Classes* begins, const std::int32_t* row_ids,
+               Sorted out) {
+  const Classes& first = *begins;
   using Sort = cub::BlockRadixSort<unsigned, kThreads, kPerThread, int>;
   using Scan = cub::BlockScan<std::int64_t, kThreads>;
   __shared__ union {
@@ -219,12 +124,18 @@ struct Described {
   int* unpacked;  // set where a slice with entries cannot be packed
 };
 
+// Of `count` slices, those past the last have no steps.
 __global__ void __launch_bounds__(kSliceThreads)
-    describe(Rows in, const std::int32_t* col_idx, Classes first, const std::int32_t* row_ids,
-             Sorted sorted, Described out) {
+    describe(Rows in, const std::int32_t* col_idx, const Classes* begins, std::int64_t count,
+             const std::int32_t* row_ids, Sorted sorted, Described out) {
+  const Classes& first = *begins;
   const std::int64_t index = std::int64_t{blockIdx.x} * (kSliceThreads / 32) + threadIdx.x / 32;
-  if (index >= first.slice[kClasses]) return;
+  if (index >= count) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
+  if (index >= first.slice[kClasses]) {
+    if (lane == 0) out.slices[index] = Slice{};
+    return;
+  }
   int c = 0;
   while (index >= first.slice[c + 1]) ++c;
   const int rows = c == kTooLong ? 1 : rows_of_slice(c);
@@ -349,31 +260,29 @@ unsigned ctas_for(std::int64_t count, int per_cta) {
   return static_cast<unsigned>((count + per_cta - 1) / per_cta);
 }
 
-Classes begin_classes(const Totals& all) {
-  Classes first{};
-  for (int c = 0; c < kClasses; ++c) {
-    const auto rows = static_cast<std::int64_t>(all.rows[c]);
-    const std::int64_t per_slice = c == kTooLong ? 1 : rows_of_slice(c);
-    const std::int64_t slices = c == kTooLong
-                                    ? static_cast<std::int64_t>(all.parts) * JaggedShape::kTeam
-                                    : (rows + per_slice - 1) / per_slice;
-    first.row[c + 1] = first.row[c] + rows;
-    first.entry[c + 1] = first.entry[c] + static_cast<std::int64_t>(all.entries[c]);
-    first.slice[c + 1] = first.slice[c] + slices;
-    first.slot[c + 1] = first.slot[c] + slices * per_slice;
-  }
-  return first;
-}
+// No matrix of so many rows and entries has more.
+struct Most {
+  std::int64_t long_rows, parts, slices, slots;
 
-void allocate_index(const Classes& first, bool packs, Device& device, DeviceSlices& out) {
+  Most(const DeviceCsr& a, const JaggedShape& shape) {
+    long_rows = std::min(a.rows, a.nnz / shape.whole());
+    parts = long_rows + a.nnz / (JaggedShape::kTeam * shape.whole());
+    // A row that takes more than one place has over most_steps / 2 entries for each.
+    const std::int64_t places = a.rows + 2 * a.nnz / shape.most_steps;
+    const std::int64_t of_teams = parts * JaggedShape::kTeam;
+    slices = of_teams + std::min(a.rows, places / shape.places) + kClasses + 1;
+    slots = of_teams + a.rows + (1 << kClasses);
+  }
+};
+
+void allocate_index(const Most& most, bool packs, Device& device, DeviceSlices& out) {
   MemoryLayout layout;
-  const std::int64_t slots = first.slot[kClasses];
-  const std::size_t slices = layout.add(out.count * sizeof(Slice));
-  const std::size_t row_lengths = layout.add(slots * sizeof(std::uint16_t));
-  const std::size_t row_ids = layout.add(slots * sizeof(std::int32_t));
-  const std::size_t part_of = layout.add(out.parts * sizeof(std::int32_t));
-  const std::size_t long_rows = layout.add(out.long_row_count * sizeof(LongRow));
-  const std::size_t first_columns = layout.add(packs ? out.count * sizeof(std::int32_t) : 0);
+  const std::size_t slices = layout.add(most.slices * sizeof(Slice));
+  const std::size_t row_lengths = layout.add(most.slots * sizeof(std::uint16_t));
+  const std::size_t row_ids = layout.add(most.slots * sizeof(std::int32_t));
+  const std::size_t part_of = layout.add(most.parts * sizeof(std::int32_t));
+  const std::size_t long_rows = layout.add(most.long_rows * sizeof(LongRow));
+  const std::size_t first_columns = layout.add(packs ? most.slices * sizeof(std::int32_t) : 0);
   out.index = device.allocate(layout.bytes());
   out.slices = array_at<Slice>(out.index, slices);
   out.row_lengths = array_at<std::uint16_t>(out.index, row_lengths);
@@ -381,7 +290,7 @@ void allocate_index(const Classes& first, bool packs, Device& device, DeviceSlic
   out.part_of = array_at<std::int32_t>(out.index, part_of);
   out.long_rows = array_at<LongRow>(out.index, long_rows);
   if (packs) out.first_columns = array_at<std::int32_t>(out.index, first_columns);
-  out.begins = device.allocate(slots * sizeof(std::int64_t));
+  out.begins = device.allocate(most.slots * sizeof(std::int64_t));
 }
 
 void allocate_entries(const DeviceCsr& a, bool packed, bool unpacked, Device& device,
@@ -419,42 +328,46 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
                           Device& device) {
   const cudaStream_t stream = stream_of(device);
   const Rows rows{a.row_ptr, row_order, a.rows, shape};
-  const std::int64_t tiles = (a.rows + kTile - 1) / kTile;
+  const unsigned tiles = std::max(1U, ctas_for(a.rows, kTile));
+  const ToldToHost told(device);
+  const Most most(a, shape);
+  DeviceSlices out;
+  out.shape = shape;
+  allocate_index(most, packs, device, out);
   MemoryLayout layout;
-  const std::size_t totals_at = layout.add((tiles + 1) * sizeof(Totals));
+  const std::size_t totals_at = layout.add(tiles * sizeof(Totals));
+  const std::size_t classes_at = layout.add(sizeof(Classes));
   const std::size_t unpacked_at = layout.add(sizeof(int));
   const std::size_t rows_at = layout.add(a.rows * sizeof(std::int32_t));
   const std::size_t entries_at = layout.add(a.rows * sizeof(std::int64_t));
   const Buffer scratch = device.allocate(layout.bytes());
   auto* const totals = array_at<Totals>(scratch, totals_at);
-  if (tiles > 0) {
-    count_rows<<<ctas_for(a.rows, kTile), kThreads, 0, stream>>>(rows, totals);
-    SPMMBENCH_CUDA_LAUNCHED();
-  }
-  sum_before<<<1, 32 * kFields, 0, stream>>>(totals, tiles);
-  SPMMBENCH_CUDA_LAUNCHED();
-  Totals all{};
-  device.download(&all, totals + tiles, sizeof all);
-
-  const Classes first = begin_classes(all);
-  DeviceSlices out;
-  out.shape = shape;
-  out.count = first.slice[kClasses];
-  out.parts = static_cast<std::int64_t>(all.parts);
-  out.long_row_count = first.row[kTooLong + 1];
-  allocate_index(first, packs, device, out);
+  auto* const classes = array_at<Classes>(scratch, classes_at);
   const Sorted sorted{array_at<std::int32_t>(scratch, rows_at),
                       array_at<std::int64_t>(scratch, entries_at), out.long_rows, out.part_of};
+  count_rows<<<tiles, kThreads, 0, stream>>>(rows, totals, classes, told.as<Classes>(),
+                                             told.arrivals());
+  SPMMBENCH_CUDA_LAUNCHED();
+  const auto take_counts = [&] {
+    device.synchronize();
+    const auto& first = told.read<Classes>();
+    out.count = first.slice[kClasses];
+    out.parts = first.slice[kTooLong + 1] / JaggedShape::kTeam;
+    out.long_row_count = first.row[kTooLong + 1];
+  };
+  // So many CTAs of slices that there are not take less time than the host takes to wait.
+  constexpr std::int64_t kFewSlices = 1 << 15;
+  out.count = most.slices;
+  if (most.slices > kFewSlices) take_counts();
   // Columns of a narrow matrix fit in any case.
   auto* const unpacked = array_at<int>(scratch, unpacked_at);
   const bool may_be_far = packs && a.cols > kPackedSpan;
   if (may_be_far) device.fill_bytes(unpacked, 0, sizeof *unpacked);
+  place_rows<<<tiles, kThreads, 0, stream>>>(rows, totals, classes, row_ids, sorted);
+  SPMMBENCH_CUDA_LAUNCHED();
   if (out.count > 0) {
-    place_rows<<<ctas_for(a.rows, kTile), kThreads, 0, stream>>>(rows, totals, first, row_ids,
-                                                                 sorted);
-    SPMMBENCH_CUDA_LAUNCHED();
     describe<<<ctas_for(out.count, kSliceThreads / 32), kSliceThreads, 0, stream>>>(
-        rows, a.col_idx, first, row_ids, sorted,
+        rows, a.col_idx, classes, out.count, row_ids, sorted,
         Described{out.slices, out.row_lengths, out.row_ids, out.begins.as<std::int64_t>(),
                   out.first_columns, unpacked});
     SPMMBENCH_CUDA_LAUNCHED();
@@ -463,7 +376,7 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
   if (may_be_far) device.download(&some_unpacked, unpacked, sizeof some_unpacked);
   allocate_entries(a, packs, some_unpacked != 0, device, out);
   fill_slices<true>(a, out, stream);
-  device.synchronize();
+  take_counts();
   return out;
 }
 

@@ -13,7 +13,7 @@ namespace spmmbench::jagged {
 struct DeviceSlices {
   JaggedShape shape;
   std::int64_t count = 0, parts = 0, long_row_count = 0;
-  Buffer index;  // the memory of these:
+  Buffer index;  // the memory of these, with room for more:
   JaggedSlices::Slice* slices = nullptr;
   std::uint16_t* row_lengths = nullptr;
   std::int32_t* row_ids = nullptr;

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "jagged_slices/factors.hpp"
-#include "jagged_slices/tiling.hpp"
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
 
@@ -36,22 +35,6 @@ std::vector<Amount> natural() {
   return all;
 }
 
-// Whether most rows have more entries than one slice takes. They are cut, and preparation takes
-// longer by what the least factor says: on five matrices with N = 32 by 0.05 to 0.18 ms
-// (docs/decisions/few-calls.md).
-double cut_rows(const Product& p) {
-  const int places =
-      jagged::kWarpLanes / jagged::tile_columns(p.n, static_cast<int>(p.value_bytes)).lanes;
-  const int steps = jagged::whole_steps(static_cast<std::int64_t>(p.f.nnz), false);
-  return p.f.mean_row > steps * places ? 1 : 0;
-}
-std::vector<Amount> prepare_slices() {
-  constexpr double kLeastMs = 0.065;  // near the least of those five
-  std::vector<Amount> all = prepare_amounts::of_csr();
-  all.push_back({"cut_rows", "times", cut_rows, kLeastMs});
-  return all;
-}
-
 // The kernel has no tiles for more columns.
 constexpr std::int64_t kMostColumns = 32;
 Standing standing_of_natural(const Product& p) { return full_if(p.n <= kMostColumns); }
@@ -68,7 +51,7 @@ Standing standing_of_search(const Product& p) {
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices",
                               .us = natural(),
-                              .prepare_ms = prepare_slices(),
+                              .prepare_ms = prepare_amounts::of_csr(),
                               .factors = jagged_slices::factors(),
                               .preparation = jagged_slices::preparation(),
                               .standing = standing_of_natural,

@@ -43,6 +43,8 @@ std::vector<NamedShape> sliced_shapes() {
   shapes.push_back({"some_far", strided(3000, 200'000, 1000, [](auto r) { return r / 25; })});
   // Rows of so many entries that the length of a part, not their number, limits parts.
   shapes.push_back({"longest", strided(3, 400'000, 1, [](auto r) { return r * 190'000; })});
+  // Every row of several tiles is cut by most of the shapes below.
+  shapes.push_back({"cut", strided(4500, 1000, 6, [](auto r) { return 100 + r % 67; })});
   // So many tiles of rows that they are summed in several turns.
   shapes.push_back({"tall", strided(600'001, 8, 1, [](auto r) { return r % 977 == 5 ? 1 : 0; })});
   leave_out_large(shapes);

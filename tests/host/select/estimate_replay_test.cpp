@@ -217,21 +217,6 @@ TEST(Selection, TheSizesOfAAloneTellWhatFewCallsTakeLeast) {
   }
 }
 
-// A slice takes rows of up to 128 entries where four lanes share a row of B (N = 32), of up to 512
-// where one has it (N = 8).
-TEST(Selection, SlicesTakeLongerToPrepareWhereTheyCutMostRows) {
-  const auto prepare_ms = [](std::int64_t row, std::int64_t n) {
-    const Product product(features_of_sizes(2000, 2000, 2000 * row), Shape{.n = n}, Precision::fp16,
-                          cases().front().device);
-    const auto all = candidates_by_sizes(product);
-    return std::ranges::find(all, "jagged_slices", &Candidate::spec)->estimate.prepare_ms;
-  };
-  constexpr double kCutMs = 0.06, kCopyOfNonzerosMs = 0.01;
-  EXPECT_GT(prepare_ms(130, 32) - prepare_ms(126, 32), kCutMs);
-  EXPECT_LT(prepare_ms(130, 8) - prepare_ms(126, 8), kCopyOfNonzerosMs);
-  EXPECT_GT(prepare_ms(514, 8) - prepare_ms(510, 8), kCutMs);
-}
-
 // How much longer a kernel takes, in any recorded case, than the sizes of A tell.
 double most_beyond_sizes(const Estimator& estimator) {
   double most = 0;
