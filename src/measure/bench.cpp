@@ -123,6 +123,7 @@ ResultRow Bench::run(const BroughtProduct& product) {
   input.operands = &operands_;
   input.reference = reference_.get();
   input.a_checksum = a_checksum_;
+  input.found = found_;
   input.exact = &exact_
                      .try_emplace({traits.keeps_a, traits.sum_bits}, a_,
                                   std::span<const std::int32_t>(), nullptr, settings_.seed, traits)

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "measure/case_input.hpp"
 #include "measure/exact_test.hpp"
 #include "measure/operands.hpp"
 #include "process/processors.hpp"
@@ -68,6 +69,7 @@ class Bench {
   Operands operands_;
   std::unique_ptr<ReferenceChecker> reference_;
   std::uint64_t a_checksum_;
+  std::shared_ptr<FoundInA> found_ = std::make_shared<FoundInA>();
   std::map<std::pair<bool, int>, ExactOperands> exact_;  // by keeps_a and sum_bits
 };
 

@@ -382,11 +382,15 @@ std::string error_warning(const ResultRow& row) {
       row.verify->error_over_bound);
 }
 
-double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
-                        bool reads_c) {
+std::int64_t count_referenced_columns(const CsrMatrix& a) {
   std::vector<bool> referenced(a.cols, false);
   for (const std::int32_t col : a.col_idx) referenced[col] = true;
-  const auto columns = std::count(referenced.begin(), referenced.end(), true);
+  return std::count(referenced.begin(), referenced.end(), true);
+}
+
+double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
+                        bool reads_c, std::optional<std::int64_t> referenced) {
+  const std::int64_t columns = referenced ? *referenced : count_referenced_columns(a);
   const auto input_bytes = static_cast<double>(bytes_of(storage_type(precision)));
   const double pointer_bytes = a.nnz() < (std::int64_t{1} << 31) ? 4 : 8;
   return static_cast<double>(a.nnz()) * (4 + input_bytes) +

@@ -6,6 +6,7 @@
 // the row.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "measure/case_input.hpp"
@@ -24,9 +25,13 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
 // errors explain; else empty.
 std::string error_warning(const ResultRow& row);
 
+// Columns of A that have a nonzero: as many rows of B does a product need.
+std::int64_t count_referenced_columns(const CsrMatrix& a);
+
 // Compulsory bytes: A in CSR (columns in 4 bytes, and row pointers too while nnz < 2^31), every
-// referenced row of B once, and C once, twice where it is read.
+// referenced row of B once, and C once, twice where it is read. `referenced`: how many those are,
+// where that is known.
 double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
-                        bool reads_c = false);
+                        bool reads_c = false, std::optional<std::int64_t> referenced = {});
 
 }  // namespace spmmbench

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <new>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "core/numbered.hpp"
 #include "core/row_lengths.hpp"
@@ -37,16 +39,36 @@ std::string save_wrong(const CaseInput& input, const Problem& problem, const Den
   return "; could not be saved: " + why;
 }
 
+bool is_same(const ErrorBound& a, const ErrorBound& b) {
+  const auto members = [](const ErrorBound& bound) {
+    // All by name: with a new one this does not compile until it is compared.
+    const auto& [unit, chunk_unit, chunk, underflow, scaling, to_nearest, scaling_absolute,
+                 output_unit, output_absolute, overflow, sum_overflow] = bound;
+    return std::tuple(unit, chunk_unit, chunk, underflow, scaling, to_nearest, scaling_absolute,
+                      output_unit, output_absolute, overflow, sum_overflow);
+  };
+  return members(a) == members(b);
+}
+
+double mean_error_of(const CaseInput& input) {
+  const std::int64_t n = input.problem.n;
+  const ErrorBound bound = bound_of(input);
+  std::vector<FoundInA::MeanError>& known = input.found->mean_errors;
+  const auto found = std::ranges::find_if(
+      known, [&](const auto& one) { return one.n == n && is_same(one.bound, bound); });
+  if (found != known.end()) return found->error;
+  const double error = mean_error(input.checked_a(), n, bound, input.update);
+  known.push_back({n, bound, error});
+  return error;
+}
+
 // Says how C differs from the reference; empty if it does not. Of several verdicts the row keeps
 // the worst.
 std::string fault_in_c(const CaseInput& input, ResultRow& row) {
   Verdict verdict = input.reference->check(input.operands->c, bound_of(input));
   if (input.b_is_drawn) {
-    if (!input.mean_error)
-      input.mean_error =
-          mean_error(input.checked_a(), input.problem.n, bound_of(input), input.update);
-    verdict.error_over_mean =
-        verdict.error_frobenius == 0 ? 0 : verdict.error_frobenius / *input.mean_error;
+    const double allowed = mean_error_of(input);
+    verdict.error_over_mean = verdict.error_frobenius == 0 ? 0 : verdict.error_frobenius / allowed;
   }
   const double mean = row.verify ? std::max(row.verify->error_over_mean, verdict.error_over_mean)
                                  : verdict.error_over_mean;

@@ -7,11 +7,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "measure/batch.hpp"
 #include "measure/exact_test.hpp"
 #include "measure/kernel_choice.hpp"
 #include "measure/operands.hpp"
+#include "spmmbench/error_bound.hpp"
 #include "spmmbench/result.hpp"
 #include "spmmbench/scalars.hpp"
 #include "spmmbench/stage_timer.hpp"
@@ -19,6 +21,19 @@
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
+
+// What cases of one A and one update need of it. Each takes a pass over A, which only the first
+// case makes that needs it.
+struct FoundInA {
+  // What all errors together may be (verify/bound.hpp).
+  struct MeanError {
+    std::int64_t n;
+    ErrorBound bound;
+    double error;
+  };
+  std::vector<MeanError> mean_errors;
+  std::optional<std::int64_t> values_not_zero;
+};
 
 struct CaseInput {
   const KernelChoice* choice = nullptr;
@@ -49,9 +64,7 @@ struct CaseInput {
   DeviceKind calls_a_memory = DeviceKind::host;    // where A lies before
   bool one_launch = false;  // alone on the device, between profiler brackets, instead of timing
 
-  // What all errors together may be (verify/bound.hpp), which verify computes once: it reads all of
-  // A.
-  mutable std::optional<double> mean_error = {};
+  std::shared_ptr<FoundInA> found = std::make_shared<FoundInA>();  // of checked_a()
 
   Scalars scalars() const { return {update.alpha, update.beta}; }
   const CsrMatrix& checked_a() const { return diagonal != nullptr ? diagonal->a : *problem.a; }

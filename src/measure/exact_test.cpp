@@ -104,6 +104,16 @@ std::vector<const void*> ExactOperands::values(const SparseOperand& like, Device
   return {values_memory_.data()};
 }
 
+const DeviceCsr* ExactOperands::resident(const SparseOperand& like, Device& device) {
+  if (like.on_device == nullptr || device.info().kind == DeviceKind::host) return nullptr;
+  if (!a().block_scales.empty()) return nullptr;
+  resident_ = *like.on_device;
+  resident_.values = values(like, device).front();
+  resident_.scale = a().scale;
+  resident_.upload_ms = 0;
+  return &resident_;
+}
+
 const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, Device& device,
                                                         std::int64_t members) {
   const DenseView b =
@@ -321,7 +331,7 @@ ExactOutcome run_exact_test(const Kernel& kernel, const ExactSetting& setting,
   const auto make = [&] {
     in.problem.a = &in.operands.a();
     const Update exact = in.operands.update(in.update);
-    in.problem.on_device = nullptr;
+    in.problem.on_device = in.operands.resident(in.problem, in.device);
     in.problem.ld_b = 0;  // any
     const ExactOperands::OnDevice& made = in.operands.on_device(in.problem, in.device, in.members);
     in.problem.ld_b = made.b.ld;
@@ -383,7 +393,10 @@ ExactTest test_timed_plan(const ExactSetting& in, const KernelInfo& kernel, Prep
     prepared.has_other_values = false;
   };
   make_test(make, test);
-  if (!test.not_made.empty()) in.operands.release_memory();
+  if (!test.not_made.empty()) {
+    prepared.exact_a.reset();  // which may refer to it
+    in.operands.release_memory();
+  }
   return test;
 }
 

@@ -78,6 +78,9 @@ class ExactOperands {
   // The values of a(), in the types and the memory of those that a kernel reads of A: of its copy
   // on a GPU, or in fp32 and fp64 of the host.
   std::vector<const void*> values(const SparseOperand& like, Device& device);
+  // a() in the memory of a GPU in which A lies: the arrays of A, with other values. Null elsewhere,
+  // and where blocks have scales. Until the next call, and as long as A's.
+  const DeviceCsr* resident(const SparseOperand& like, Device& device);
   void release_memory() {  // on all devices
     on_device_.clear();
     copies_.clear();
@@ -100,6 +103,7 @@ class ExactOperands {
   // By N, layout and what lies between lines of B.
   std::map<std::tuple<DeviceKind, std::int64_t, Layout, std::int64_t>, OnDevice> on_device_;
   Buffer values_memory_;
+  DeviceCsr resident_;
   std::map<DeviceKind, std::shared_ptr<void>> copies_;  // of A, for references
 };
 

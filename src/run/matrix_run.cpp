@@ -70,6 +70,7 @@ void MatrixRun::select(const PlannedCase& planned) {
     copy_.reset();
     diagonal_.reset();
     compulsory_.clear();
+    found_ = std::make_shared<FoundInA>();
     a_error_.clear();
   }
   try {
@@ -167,6 +168,7 @@ void MatrixRun::describe(const PlannedCase& planned, Device& device, CaseInput& 
   input.problem.options = planned.choice->options;
   input.problem.orders = &a_.orders();
   input.prepared = &prepared_;
+  input.found = found_;
   if (!protocol_.save_failing.empty())
     input.save_wrong = [&](const ResultRow& wrong, const Problem& problem, const DenseView& b,
                            const Update& update) {
@@ -182,9 +184,11 @@ void MatrixRun::describe(const PlannedCase& planned, Device& device, CaseInput& 
   input.one_launch = protocol_.one_launch;
   if (!protocol_.one_launch) input.exact = &*exact_;
   const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);
-  if (is_new)
-    bytes->second =
-        compulsory_bytes(a_.csr(), planned.n * cases_.batch, precision, c_type, scalars.beta != 0);
+  if (is_new) {
+    if (!referenced_) referenced_ = count_referenced_columns(a_.csr());
+    bytes->second = compulsory_bytes(a_.csr(), planned.n * cases_.batch, precision, c_type,
+                                     scalars.beta != 0, referenced_);
+  }
   input.compulsory_bytes = bytes->second;
   // A copy bandwidth that the parent measured belongs to its main device.
   const double copy_rate = protocol_.rates.copy_bytes_per_second > 0 && &device == &machine_.main()

@@ -57,10 +57,12 @@ class MatrixRun {
   std::map<DeviceKind, double> transpose_ms_;        // what making it takes
   std::optional<ExactOperands> exact_;               // of the current A
   std::map<DeviceKind, std::uint64_t> a_checksums_;  // of the current A, before any kernel
+  std::shared_ptr<FoundInA> found_;                  // in the current A
   std::string a_error_;                              // why A could not be put in the current order
   std::optional<PlannedCase> current_;
   PreparedA prepared_;                         // by the current kernel
   std::map<std::int64_t, double> compulsory_;  // bytes, by N
+  std::optional<std::int64_t> referenced_;     // columns of A, in whatever order its rows are
   std::map<std::tuple<DeviceKind, std::int64_t, Layout, OperandForm>, OnDevice> operands_;  // by N
 };
 

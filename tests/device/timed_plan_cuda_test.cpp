@@ -69,6 +69,50 @@ TEST_P(TimedPlanOnDevice, PassesTheExactTestAndHasItsOwnValuesBehindIt) {
       }
 }
 
+class ExactPlanOnDevice : public testing::TestWithParam<std::string> {};
+
+TEST_P(ExactPlanOnDevice, IsMadeOfAnAInDeviceMemoryWhereTheTimedOneIs) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const Kernel& kernel = *Registry<Kernel>::instance().find(GetParam());
+  for (const Precision precision : {Precision::fp16, Precision::fp32})
+    for (NamedShape shape : all_shapes()) {
+      constexpr std::int64_t kN = 24;
+      SCOPED_TRACE(shape.name + " " + std::string(to_string(precision)));
+      CsrMatrix& a = shape.matrix;
+      for (float& value : a.values) value = static_cast<float>(round_to(precision, value));
+      const CsrOnDevice copy(a, precision, device);
+      Problem problem;
+      problem.a = &a;
+      problem.precision = precision;
+      problem.on_device = &copy.view();
+      static_cast<Shape&>(problem) = {kN, ElementType::f32,
+                                      layout_for(kernel.info(), Layout::row_major, kN)};
+      const std::unique_ptr<RowOrders> orders = make_row_orders(problem.a, {"none", {}});
+      problem.orders = orders.get();
+      if (!check_support(kernel, problem, device.info()).ok) continue;
+      const Operands operands =
+          make_operands(a, kN, precision, ElementType::f32, problem.layout, nullptr, 1, device);
+      const std::uint64_t a_before = checksum_of_a(problem, device);
+      ExactOperands exact(a, {}, nullptr, 1,
+                          {.sum_bits = sum_bits(kernel.info(), precision), .precision = precision});
+      std::unique_ptr<Prepared> prepared;
+      const ExactTest test =
+          run_exact_test(kernel, {problem, exact, operands.c, device}, prepared).test;
+      EXPECT_TRUE(test.passed || !test.not_made.empty()) << test.worst_row << ' ' << test.worst_col;
+      EXPECT_EQ(checksum_of_a(problem, device), a_before);
+      if (!test.not_made.empty()) continue;
+      const DeviceCsr* const resident = exact.resident(problem, device);
+      ASSERT_NE(resident, nullptr);
+      EXPECT_EQ(resident->col_idx, copy.view().col_idx);
+      if (a.nnz() > 0) EXPECT_NE(resident->values, copy.view().values);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(kernels, ExactPlanOnDevice,
+                         testing::Values("async_bcsr", "auto", "cusparse_csr_alg2",
+                                         "cusparse_csr_alg3", "gather_mma", "rsh"),
+                         [](const auto& info) { return info.param; });
+
 INSTANTIATE_TEST_SUITE_P(kernels, TimedPlanOnDevice,
                          testing::Values("async_wcsr", "csr_merge", "csr_row_split",
                                          "jagged_slices"),

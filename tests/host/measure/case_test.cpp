@@ -46,6 +46,7 @@ class RunCase : public ::testing::Test {
     input.reference = other_reference != nullptr ? other_reference : reference.get();
     input.a_checksum = checksum_of_a(input.problem, device_);
     input.bound_us = 5;
+    if (found_) input.found = found_;
     ExactOperands exact(a_, {}, nullptr, 1, {.sum_bits = exactly_});
     if (exactly_) input.exact = &exact;
     input.free_memory = [&] { input.reference->release_memory(); };
@@ -62,7 +63,8 @@ class RunCase : public ::testing::Test {
 
   FakeDevice device_;
   Options options_;
-  int exactly_ = 0;  // bits of the sums of the exact test; 0: without it
+  std::shared_ptr<FoundInA> found_;  // null: each case has its own
+  int exactly_ = 0;                  // bits of the sums of the exact test; 0: without it
   std::string save_failing_, sha256_;
   CsrMatrix a_{3, 4, {0, 2, 3, 3}, {0, 3, 1}, {0.5F, -0.25F, 2.0F}};
   ResultRow row_;
@@ -81,6 +83,33 @@ TEST_F(RunCase, ARightKernelIsTimedHotAndCold) {
   EXPECT_DOUBLE_EQ(*row_.bound_us, 5);
   EXPECT_DOUBLE_EQ(*row_.issued_flops, 2.0 * 3 * 6);
   EXPECT_EQ(row_.metrics.at("planted"), 1);
+}
+
+TEST_F(RunCase, WhatErrorsMayBeIsFoundOnceForEveryNAndBound) {
+  found_ = std::make_shared<FoundInA>();
+  for (const std::int64_t n : {6, 7, 6, 7}) {
+    found_->values_not_zero.reset();
+    EXPECT_TRUE(run(Fault::none, n));
+    EXPECT_EQ(row_.status, Status::ok);
+    EXPECT_EQ(found_->values_not_zero, a_.nnz());
+  }
+  ASSERT_EQ(found_->mean_errors.size(), 2U);
+  EXPECT_EQ(found_->mean_errors[0].n, 6);
+  EXPECT_EQ(found_->mean_errors[1].n, 7);
+  found_->mean_errors[0].bound.unit *= 2;  // of another kernel
+  EXPECT_TRUE(run(Fault::none, 6));
+  EXPECT_EQ(found_->mean_errors.size(), 3U);
+}
+
+TEST_F(RunCase, AnErrorIsComparedWithWhatWasFoundBefore) {
+  found_ = std::make_shared<FoundInA>();
+  EXPECT_TRUE(run(Fault::none));
+  const double error = row_.verify->error_over_mean;
+  EXPECT_GT(error, 0);
+  ASSERT_EQ(found_->mean_errors.size(), 1U);
+  found_->mean_errors[0].error *= 2;
+  EXPECT_TRUE(run(Fault::none));
+  EXPECT_DOUBLE_EQ(row_.verify->error_over_mean, error / 2);
 }
 
 TEST_F(RunCase, AIsPreparedOnceForEveryNAndEachRowTellsTheWhole) {
@@ -387,6 +416,9 @@ TEST(CompulsoryBytes, CountReferencedRowsOfBOnly) {
   const CsrMatrix a{2, 5, {0, 2, 3}, {0, 3, 3}, {1, 1, 1}};
   EXPECT_DOUBLE_EQ(compulsory_bytes(a, 8, Precision::fp16, ElementType::f32),
                    3 * 6 + 3 * 4 + 2 * 8 * 2 + 2 * 8 * 4);
+  EXPECT_EQ(count_referenced_columns(a), 2);
+  EXPECT_EQ(compulsory_bytes(a, 8, Precision::fp16, ElementType::f32, false, 2),
+            compulsory_bytes(a, 8, Precision::fp16, ElementType::f32));
   EXPECT_DOUBLE_EQ(compulsory_bytes(a, 8, Precision::tf32, ElementType::f16),
                    3 * 8 + 3 * 4 + 2 * 8 * 4 + 2 * 8 * 2);
 }
