@@ -85,8 +85,9 @@ inline bool fits_l1(const DenseView& b) {
 
 // Bytes of a row of B that a CTA gathers, at most. CTAs side by side gather the same part of all
 // rows. With smaller parts more rows stay in the L2 cache, but A is read once for every part. That
-// pays if the gathered rows have many times the bytes of B and C (docs/decisions/windows.md).
-constexpr int kMostCtaRow = 1024, kSmallCtaRow = 512;
+// pays if the gathered rows have many times the bytes of B and C (docs/decisions/windows.md). A
+// part of 8-bit values then has as many columns as one of 16-bit values.
+constexpr int kMostCtaRow = 1024, kSmallCtaRow = 512, kSmallCtaRowOfBytes = 256;
 inline int cta_row_bytes(std::int64_t gathered_rows, const SparseOperand& a) {
   constexpr double kManyGathers = 2.4;
   constexpr double kSumBytes = 4;  // of C
@@ -94,7 +95,8 @@ inline int cta_row_bytes(std::int64_t gathered_rows, const SparseOperand& a) {
   const double gathered = static_cast<double>(gathered_rows) * value_bytes;
   const double operands =
       static_cast<double>(a.k()) * value_bytes + static_cast<double>(a.m()) * kSumBytes;
-  return gathered > kManyGathers * operands ? kSmallCtaRow : kMostCtaRow;
+  if (gathered <= kManyGathers * operands) return kMostCtaRow;
+  return value_bytes == 1 ? kSmallCtaRowOfBytes : kSmallCtaRow;
 }
 
 inline bool lengths_vary(Survey& survey) { return survey.length_variation() > kVariedLengths; }

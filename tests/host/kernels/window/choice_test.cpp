@@ -153,6 +153,9 @@ TEST(FeatureTiles, OfACtaAreFewerWhereGathersAreMany) {
   a.precision = Precision::fp16;  // B and C have 6 bytes for each row and column
   EXPECT_EQ(window::cta_row_bytes(7 * matrix.rows, a), window::kMostCtaRow);
   EXPECT_EQ(window::cta_row_bytes(8 * matrix.rows, a), window::kSmallCtaRow);
+  a.precision = Precision::fp8_e4m3;  // 5 bytes
+  EXPECT_EQ(window::cta_row_bytes(11 * matrix.rows, a), window::kMostCtaRow);
+  EXPECT_EQ(window::cta_row_bytes(13 * matrix.rows, a), window::kSmallCtaRowOfBytes);
 }
 
 TEST(Spans, GrowWithTheTilesOfAWarpAndSoonerWhereItMultipliesSeveralAtOnce) {
