@@ -23,6 +23,7 @@
 #include "async_wcsr/dense_box.cuh"
 #include "async_wcsr/empty_rows.cuh"
 #include "async_wcsr/multiply_vector.cuh"
+#include "common/new_values.hpp"
 #include "common/resident_csr.hpp"
 #include "core/row_lengths.hpp"
 #include "format/wcsr.hpp"
@@ -30,12 +31,12 @@
 #include "row_order/degree_order.hpp"
 #include "row_order/device_orders.hpp"
 #include "spmmbench/registry.hpp"
-#include "spmmbench/replacing.hpp"
 #include "spmmbench/shared_parts.hpp"
 #include "window/bound.hpp"
 #include "window/choice.hpp"
 #include "window/device_build.hpp"
 #include "window/device_survey.hpp"
+#include "window/device_values.hpp"
 #include "window/hub_columns.hpp"
 #include "window/multiply.cuh"
 
@@ -127,7 +128,7 @@ struct Windows {
   Buffer order;                  // row of A at each place; null: natural
   Buffer row_ids;                // row of C at each place; null: the row of A
   Buffer empty_rows;             // of C; the windows have no place for them
-  Buffer positions;              // of the values, once some have been replaced
+  WcsrLines lines;               // with values, once some have been replaced
 
   const Buffer& rows_of_c() const { return row_ids.data() == nullptr ? order : row_ids; }
 };
@@ -194,7 +195,7 @@ class AsyncWcsrPlan final : public Plan, public OrderedSums {
   void describe(std::int64_t nnz) {
     const DeviceWcsr& matrix = windows_.matrix;
     report_.device_bytes = sum_of_bytes(matrix.memory, windows_.order, windows_.row_ids,
-                                        windows_.empty_rows, windows_.positions);
+                                        windows_.empty_rows, windows_.lines.memory);
     report_.format =
         wcsr_stats(windows_.shape, nnz, matrix.sizes, matrix.gathered, windows_.order_bytes);
     report_.params["order"] = windows_.choice.order;
@@ -224,7 +225,7 @@ const auto kBuild =
 
 // Where the caller has A on the device, all is made there: a few counts come to the host, and the
 // number of tiles of each window.
-class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues {
+class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues, public ReadsNewValues {
  public:
   AsyncWcsrPrepared(const SparseOperand& a, const Options& options, Device& device)
       : orders_(a, device),
@@ -257,12 +258,18 @@ class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues {
                                            device_, stages);
   }
 
-  void take_values(Stream stream) override {
+  void take_values(Stream stream) override { read_values(values_of(a_), stream); }
+  void read_values(const NewValues& values, Stream stream) override {
     replaced_ = true;
-    windows_.for_each([&](Windows& windows) { replace(windows, stream); });
+    NewValues left = values;
+    windows_.for_each([&](Windows& windows) {
+      replace(windows, left, stream);
+      left.of_operand = nullptr;  // written
+    });
+    write_operand(left, stream);
   }
   void free_kept_for_new_values() override {
-    windows_.for_each([](Windows& windows) { windows.positions = {}; });
+    windows_.for_each([](Windows& windows) { windows.lines = {}; });
   }
 
  private:
@@ -291,7 +298,8 @@ class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues {
     if (is_resident_) build_resident(choice, out, cost);
     else build_from_host(choice, out, cost);
     out.order_bytes = static_cast<std::int64_t>(out.order.bytes() + out.empty_rows.bytes());
-    if (replaced_ && !on_device_) replace(out, device_.stream());  // the host has the old ones
+    // The host has the old ones.
+    if (replaced_ && !on_device_) replace(out, values_of(a_), device_.stream());
     return out;
   }
 
@@ -381,12 +389,13 @@ class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues {
     survey_->set_follower(&*started_);
   }
 
-  void replace(Windows& windows, Stream stream) {
+  void replace(Windows& windows, const NewValues& values, Stream stream) {
     const DeviceCsr& csr = *a_.on_device;
-    if (windows.positions.data() == nullptr)
-      windows.positions =
-          wcsr_positions(csr, windows.matrix, windows.order.as<std::int32_t>(), device_);
-    replace_wcsr_values(csr, windows.positions, windows.matrix, stream);
+    if (csr.nnz == 0) return;
+    if (windows.lines.memory.data() == nullptr)
+      windows.lines =
+          find_wcsr_lines(csr, windows.matrix, windows.order.as<std::int32_t>(), device_);
+    replace_wcsr_values(values, windows.lines, windows.matrix, stream);
   }
 
   DeviceOrders orders_;

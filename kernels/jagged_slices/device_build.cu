@@ -18,20 +18,19 @@
 #include <cub/block/block_scan.cuh>
 #include <type_traits>
 
+#include "common/dependent_launch.hpp"
 #include "common/device_arrays.hpp"
 #include "common/memory_layout.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/told_to_host.hpp"
 #include "jagged_slices/device_build.hpp"
 #include "jagged_slices/device_classes.cuh"
+#include "jagged_slices/device_fill.cuh"
 
 namespace spmmbench::jagged {
 namespace {
 
-using Slice = JaggedSlices::Slice;
 using LongRow = JaggedSlices::LongRow;
-
-constexpr int kSliceThreads = 128;  // of kernels with a warp for each slice
 
 // What place_rows makes of the sorted rows.
 struct Sorted {
@@ -195,59 +194,6 @@ __global__ void __launch_bounds__(kSliceThreads)
   out.slices[index] = slice;
 }
 
-template <class Bits>
-struct Entries {
-  const std::int32_t* a_columns;
-  const Bits* a_values;
-  std::uint32_t* packed;
-  std::int32_t* col_idx;
-  Bits* values;
-};
-
-// kColumns: of slices that are not packed, too. The lanes of a warp take as many steps at a time as
-// their places fill.
-template <bool kColumns, class Bits>
-__global__ void __launch_bounds__(kSliceThreads)
-    fill(const Slice* slices, std::int64_t count, const std::uint16_t* row_lengths,
-         const std::int64_t* begins, const std::int32_t* first_columns, int places,
-         Entries<Bits> out) {
-  const std::int64_t index = std::int64_t{blockIdx.x} * (kSliceThreads / 32) + threadIdx.x / 32;
-  if (index >= count) return;
-  const Slice slice = slices[index];
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const unsigned lanes_below = (1U << lane) - 1U;
-  const int log2_places = static_cast<int>(slice.log2_places);
-  const int place = lane % places, place_of_row = place & ((1 << log2_places) - 1);
-  const std::int64_t row = slice.first_row + (place >> log2_places);
-  const int length = row_lengths[row];
-  const std::int64_t begin = begins[row];
-  const bool packed = slice.packed != 0;
-  const std::int32_t first_column = kColumns && packed ? first_columns[index] : 0;
-  auto to = static_cast<std::int64_t>(slice.first_entry);
-  const int steps = static_cast<int>(slice.steps), at_once = 32 / places;
-#pragma unroll 4
-  for (int step = 0; step < steps; step += at_once) {
-    const int i = ((step + lane / places) << log2_places) + place_of_row;
-    const unsigned lanes = __ballot_sync(kAllLanes, i < length);
-    if (i < length) {
-      const std::int64_t at = to + __popc(lanes & lanes_below);
-      const Bits value = __ldg(out.a_values + begin + i);
-      const std::int32_t column = kColumns ? __ldg(out.a_columns + begin + i) : 0;
-      if (packed && kColumns)
-        out.packed[at] = static_cast<std::uint32_t>(column - first_column) |
-                         static_cast<std::uint32_t>(value) << 16;
-      else if (packed)  // the high half alone
-        reinterpret_cast<std::uint16_t*>(out.packed)[2 * at + 1] =
-            static_cast<std::uint16_t>(value);
-      if (out.values != nullptr) {
-        if (kColumns) out.col_idx[at] = column;
-        out.values[at] = value;
-      }
-    }
-    to += __popc(lanes);
-  }
-}
-
 __global__ void __launch_bounds__(kThreads)
     find_longest(const std::int64_t* row_ptr, std::int64_t rows, int* longest) {
   const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -307,18 +253,20 @@ void allocate_entries(const DeviceCsr& a, bool packed, bool unpacked, Device& de
   out.values = array_at<void>(out.entries, values);
 }
 
-template <bool kColumns>
-void fill_slices(const DeviceCsr& a, const DeviceSlices& slices, cudaStream_t stream) {
-  if (slices.count == 0 || a.nnz == 0) return;
-  visit_element(a.value_type, [&](auto element) {
-    using Bits = typename decltype(element)::Bits;
-    fill<kColumns><<<ctas_for(slices.count, kSliceThreads / 32), kSliceThreads, 0, stream>>>(
-        slices.slices, slices.count, slices.row_lengths, slices.begins.as<std::int64_t>(),
-        slices.first_columns, slices.shape.places,
-        Entries<Bits>{a.col_idx, static_cast<const Bits*>(a.values), slices.packed, slices.col_idx,
-                      static_cast<Bits*>(slices.values)});
-    SPMMBENCH_CUDA_LAUNCHED();
-  });
+template <bool kColumns, class From, class To>
+void fill_slices(const std::int32_t* a_columns, const NewValues& given, const DeviceSlices& slices,
+                 Stream stream) {
+  using Filled = FillArguments<From, To>;
+  const std::int64_t to_convert = given.of_operand != nullptr ? given.count : 0;
+  const unsigned ctas = ctas_for(slices.count, kSliceThreads / 32) +
+                        ctas_for(to_convert, kSliceThreads * kConvertedTogether);
+  launch_dependent(
+      fill<kColumns, From, To>, dim3(ctas), dim3(kSliceThreads), 0, stream,
+      !kColumns && kernels_wait(), slices.slices, slices.count, slices.row_lengths,
+      slices.begins.as<std::int64_t>(), slices.first_columns, slices.shape.places,
+      Filled{a_columns, static_cast<const typename Filled::Given*>(given.data), given.precision,
+             slices.packed, slices.col_idx, static_cast<typename Filled::Bits*>(slices.values),
+             static_cast<typename Filled::Bits*>(given.of_operand), given.count});
 }
 
 }  // namespace
@@ -375,13 +323,20 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
   int some_unpacked = packs ? 0 : 1;
   if (may_be_far) device.download(&some_unpacked, unpacked, sizeof some_unpacked);
   allocate_entries(a, packs, some_unpacked != 0, device, out);
-  fill_slices<true>(a, out, stream);
+  visit_element(a.value_type, [&](auto element) {
+    using Same = decltype(element);
+    if (out.count > 0 && a.nnz > 0)
+      fill_slices<true, Same, Same>(a.col_idx, {.data = a.values}, out, device.stream());
+  });
   take_counts();
   return out;
 }
 
-void replace_values(const DeviceCsr& a, const DeviceSlices& slices, Stream stream) {
-  fill_slices<false>(a, slices, static_cast<cudaStream_t>(stream.handle));
+void replace_values(const NewValues& values, const DeviceSlices& slices, Stream stream) {
+  if (slices.entries.bytes() == 0) return;
+  visit_new_values(values, [&](auto from, auto to) {
+    fill_slices<false, decltype(from), decltype(to)>(nullptr, values, slices, stream);
+  });
 }
 
 std::int64_t longest_row(const DeviceCsr& a, Device& device) {

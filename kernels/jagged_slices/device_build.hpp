@@ -7,6 +7,7 @@
 #include "jagged_slices/format.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
+#include "spmmbench/replacing.hpp"
 
 namespace spmmbench::jagged {
 
@@ -34,8 +35,10 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
                           const std::int32_t* row_ids, const JaggedShape& shape, bool packs,
                           Device& device);
 
-// Takes the values of `a`, which have changed. Enqueues on `stream`.
-void replace_values(const DeviceCsr& a, const DeviceSlices& slices, Stream stream);
+// Takes other values of the same A, and writes them into the operand where `values` says so.
+// Enqueues one kernel on `stream`. It waits for its predecessor and lets no successor in early,
+// which may read entries before it waits itself.
+void replace_values(const NewValues& values, const DeviceSlices& slices, Stream stream);
 
 // The nonzeros of the longest row.
 std::int64_t longest_row(const DeviceCsr& a, Device& device);

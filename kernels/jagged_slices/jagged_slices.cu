@@ -29,6 +29,7 @@
 #include <utility>
 
 #include "common/dependent_launch.hpp"
+#include "common/new_values.hpp"
 #include "common/resident_csr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "jagged_slices/device.cuh"
@@ -201,7 +202,7 @@ class JaggedSlicesPlan final : public Plan {
 };
 
 // All is made on the device, of a copy of A where A is not there.
-class JaggedSlicesPrepared final : public Prepared {
+class JaggedSlicesPrepared final : public Prepared, public ReadsNewValues {
  public:
   JaggedSlicesPrepared(const SparseOperand& a, const Options& options, Device& device)
       : a_(a),
@@ -227,10 +228,14 @@ class JaggedSlicesPrepared final : public Prepared {
                                               stages);
   }
 
-  void take_values(Stream stream) override {
+  void take_values(Stream stream) override { read_values(values_of(a_), stream); }
+  void read_values(const NewValues& values, Stream stream) override {
+    NewValues left = values;
     slices_.for_each([&](const jagged::DeviceSlices& slices) {
-      jagged::replace_values(*a_.on_device, slices, stream);
+      jagged::replace_values(left, slices, stream);
+      left.of_operand = nullptr;  // written
     });
+    write_operand(left, stream);
   }
 
  private:

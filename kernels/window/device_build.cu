@@ -31,14 +31,7 @@ namespace {
 
 using wcsr::Boxes, wcsr::Counting, wcsr::Csr, wcsr::divide, wcsr::Division, wcsr::launch_parts,
     wcsr::launch_pass, wcsr::Listed, wcsr::LongWindows, wcsr::Part, wcsr::Placing, wcsr::Skipped,
-    wcsr::Positions, wcsr::ToldSizes;
-
-template <class Bits>
-__global__ void put_values(const Bits* entries, const std::uint32_t* positions, Bits* values,
-                           std::int64_t count) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i < count) values[positions[i]] = mark_entry(entries[i]);
-}
+    wcsr::ToldSizes;
 
 // For all windows, those that are listed included. One CTA. Sets `long_windows` back to zero.
 __global__ void __launch_bounds__(wcsr::kSumThreads)
@@ -414,36 +407,6 @@ DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::i
   place(csr, {csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows}, division, counted,
         device, out);
   return out;
-}
-
-Buffer wcsr_positions(const DeviceCsr& csr, const DeviceWcsr& wcsr, const std::int32_t* row_of,
-                      Device& device) {
-  const std::int64_t stored = wcsr.tiles() * wcsr.shape.window_rows * wcsr.shape.tile_columns;
-  if (stored > std::numeric_limits<std::uint32_t>::max())
-    throw Error(fmt::format("{} stored values: at most 2^32 - 1 can be replaced", stored));
-  Buffer positions = device.allocate(csr.nnz * sizeof(std::uint32_t));
-  const Placing<Positions> pass{
-      {csr.row_ptr, csr.col_idx, row_of, wcsr.places, wcsr.shape.window_rows},
-      {wcsr.window_ptr, wcsr.window_ptr, wcsr.col_idx, wcsr.windows(), wcsr.shape.tile_columns},
-      {positions.as<std::uint32_t>()},
-      LongWindows::kNone};
-  launch_pass(csr, wcsr.windows(), divide(csr, wcsr.windows(), device).by, pass, nullptr, device);
-  device.synchronize();
-  return positions;
-}
-
-void replace_wcsr_values(const DeviceCsr& csr, const Buffer& positions, const DeviceWcsr& wcsr,
-                         Stream stream) {
-  if (csr.nnz == 0) return;
-  with_value_bits(wcsr.shape, [&](auto bits) {
-    using Bits = decltype(bits);
-    constexpr int kThreads = 256;
-    put_values<<<static_cast<unsigned>((csr.nnz + kThreads - 1) / kThreads), kThreads, 0,
-                 static_cast<cudaStream_t>(stream.handle)>>>(
-        static_cast<const Bits*>(csr.values), positions.as<std::uint32_t>(),
-        static_cast<Bits*>(wcsr.values), csr.nnz);
-    SPMMBENCH_CUDA_LAUNCHED();
-  });
 }
 
 DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,

@@ -82,14 +82,6 @@ class StartedWcsr final : public window::SurveyFollower {
   std::unique_ptr<Started> started_;
 };
 
-// Where `wcsr`, built from `csr` with this row order, has the value of each entry: a uint32 for
-// each. Throws Error for 2^32 values and more. Returns when they are there.
-Buffer wcsr_positions(const DeviceCsr& csr, const DeviceWcsr& wcsr, const std::int32_t* row_of,
-                      Device& device);
-// Takes the values of `csr`, which have changed. Enqueues on `stream`.
-void replace_wcsr_values(const DeviceCsr& csr, const Buffer& positions, const DeviceWcsr& wcsr,
-                         Stream stream);
-
 // build_wcsr from the host build. Stages: "build", "upload".
 DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
                        const Permutation& row_order, Device& device, StageTimer& stages);

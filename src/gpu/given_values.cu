@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <type_traits>
 
 #include "gpu/cuda_check.hpp"
 #include "gpu/given_csr.hpp"
+#include "gpu/new_values.cuh"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -15,15 +15,6 @@ namespace {
 
 constexpr int kValueThreads = 256;
 constexpr int kTogether = 8;  // values of a thread where they lie side by side
-
-template <class From, class To>
-__device__ typename To::Bits converted(typename From::Bits from, Precision precision) {
-  const auto value = static_cast<typename To::Value>(From::decode(from));
-  // Only numbers of fp32 may have to be rounded to fewer bits than they are stored in.
-  if constexpr (std::is_same_v<To, Element<ElementType::f32>>)
-    return To::encode(round_to(precision, value));
-  else return To::encode(value);
-}
 
 template <class From, class To>
 __global__ void convert(const typename From::Bits* from, const std::int32_t* source,

@@ -7,6 +7,7 @@
 #include "core/transpose.hpp"
 #include "gpu/download_csr.hpp"
 #include "library/arguments.hpp"
+#include "spmmbench/replacing.hpp"
 
 namespace spmmbench {
 namespace {
@@ -105,32 +106,41 @@ const CsrMatrix& GivenA::get() {
   return *host_;
 }
 
+// A kernel that reads values in their own order and type brings them into the operand, too.
+void GivenA::take_from_device(const void* values, ElementType type, Stream stream,
+                              Prepared& prepared) {
+  auto* const reader = dynamic_cast<ReadsNewValues*>(&prepared);
+  const bool is_read = type == ElementType::f32 || type == storage_type(precision_);
+  if (reader != nullptr && is_read && device_->source.data() == nullptr)
+    return reader->read_values({values, nnz_, type, precision_, device_->a.values()}, stream);
+  convert_values(values, type, device_->source.as<std::int32_t>(), device_->a.values(), precision_,
+                 nnz_, stream);
+  prepared.take_values(stream);
+}
+
 void GivenA::replace_values(const void* values, ElementType type, std::int32_t memory,
-                            Stream stream, Device& values_device) {
+                            Stream stream, Device& values_device, Prepared& prepared) {
   if (is_scaled(precision_) && type != storage_type(precision_))
     throw Unsupported(fmt::format("at {} the scale of A stays: new values are of {}",
                                   to_string(precision_), to_string(storage_type(precision_))));
-  if (device_) {
-    Buffer copy;
-    if (memory == SPMMBENCH_CUDA) {
-      const auto bytes = nnz_ * static_cast<std::int64_t>(bytes_of(type));
-      require_device_memory(values, bytes, "values", device_of_kernel_);
-    } else {
-      device_of_kernel_.wait_idle();  // launches that read the present values
-      copy = device_of_kernel_.allocate(nnz_ * bytes_of(type));
-      device_of_kernel_.upload(copy.data(), values, copy.bytes());
-      values = copy.data();
+  if (!device_) {
+    const std::vector<double> read = read_values(values, nnz_, type, memory, values_device);
+    for (std::int64_t i = 0; i < nnz_; ++i) {
+      const double value = read[source_.empty() ? i : source_[i]];
+      host_->values[i] = static_cast<float>(round_to(precision_, value));
+      if (!host_->values64.empty()) host_->values64[i] = value;
     }
-    convert_values(values, type, device_->source.as<std::int32_t>(), device_->a.values(),
-                   precision_, nnz_, stream);
-    if (copy.data() != nullptr) device_of_kernel_.wait_idle();
-    return;
-  }
-  const std::vector<double> read = read_values(values, nnz_, type, memory, values_device);
-  for (std::int64_t i = 0; i < nnz_; ++i) {
-    const double value = read[source_.empty() ? i : source_[i]];
-    host_->values[i] = static_cast<float>(round_to(precision_, value));
-    if (!host_->values64.empty()) host_->values64[i] = value;
+    prepared.take_values(stream);
+  } else if (memory == SPMMBENCH_CUDA) {
+    require_device_memory(values, nnz_ * static_cast<std::int64_t>(bytes_of(type)), "values",
+                          device_of_kernel_);
+    take_from_device(values, type, stream, prepared);
+  } else {
+    device_of_kernel_.wait_idle();  // launches that read the present values
+    const Buffer copy = device_of_kernel_.allocate(nnz_ * bytes_of(type));
+    device_of_kernel_.upload(copy.data(), values, copy.bytes());
+    take_from_device(copy.data(), type, stream, prepared);
+    device_of_kernel_.wait_idle();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/given_csr.hpp"
+#include "spmmbench/kernel.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/plugin.h"
 #include "spmmbench/problem.hpp"
@@ -46,15 +47,16 @@ class GivenA final : private LazyCsr {
     return device_ ? device_->a.bytes() + device_->source.bytes() : 0;
   }
 
-  // Other values for the entries as they were given: where the kernel reads them, on a GPU in the
-  // order of `stream`. Values on the host are there when this returns.
+  // Other values for the entries as they were given: here and in `prepared`, on a GPU in the order
+  // of `stream`. Values on the host are there when this returns.
   void replace_values(const void* values, ElementType type, std::int32_t memory, Stream stream,
-                      Device& values_device);
+                      Device& values_device, Prepared& prepared);
 
  private:
   const CsrMatrix& get() override;
   void bring_to_device();
   void keep_on_device(ReorderedCsr a);
+  void take_from_device(const void* values, ElementType type, Stream stream, Prepared& prepared);
 
   Precision precision_;
   Device& device_of_kernel_;

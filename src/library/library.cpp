@@ -317,8 +317,7 @@ spmmbench_status replace_values(spmmbench_prepared* prepared, const void* values
     follow_preparation(own, stream);
     const std::scoped_lock lock(own.shared->mutex);
     own.a->replace_values(values, read_element_type(value_type), memory, Stream{stream},
-                          *values_device.device);
-    own.prepared->take_values(Stream{stream});
+                          *values_device.device, *own.prepared);
   });
 }
 

@@ -89,7 +89,7 @@ void clear_values(Device& device, const jagged::DeviceSlices& slices, std::size_
 }
 
 void expect_entries(Device& device, const JaggedSlices& host, const PackedEntries& packed,
-                    const CsrOnDevice& a, const jagged::DeviceSlices& got) {
+                    const CsrOnDevice& a, Precision precision, const jagged::DeviceSlices& got) {
   const ElementType type = a.view().value_type;
   for (int i = 0; i < 2; ++i) {
     if (got.values != nullptr) {
@@ -103,7 +103,8 @@ void expect_entries(Device& device, const JaggedSlices& host, const PackedEntrie
     if (got.packed != nullptr) expect_packed(device, host, packed, got);
     if (i == 1) break;
     clear_values(device, got, host.values.size(), type);
-    jagged::replace_values(a.view(), got, device.stream());
+    jagged::replace_values({a.values(), a.view().nnz, type, precision, nullptr}, got,
+                           device.stream());
     device.synchronize();
   }
 }
@@ -134,7 +135,7 @@ void expect_host_slices(Device& device, const CsrMatrix& matrix, Precision preci
   if (packs) expect_same(device, got.first_columns, packed.first_columns, "first columns");
   if (matrix.nnz() == 0) return;
   ASSERT_EQ(got.values == nullptr, packed.all);
-  expect_entries(device, host, packed, a, got);
+  expect_entries(device, host, packed, a, precision, got);
 }
 
 TEST(SlicesDeviceBuild, GivesTheBytesOfTheHostBuild) {
