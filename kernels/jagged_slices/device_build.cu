@@ -253,20 +253,29 @@ void allocate_entries(const DeviceCsr& a, bool packed, bool unpacked, Device& de
   out.values = array_at<void>(out.entries, values);
 }
 
+template <class From, class To>
+FillArguments<From, To> arguments(const std::int32_t* a_columns, const NewValues& given,
+                                  const DeviceSlices& slices) {
+  return {a_columns,
+          static_cast<const typename From::Bits*>(given.data),
+          given.precision,
+          slices.packed,
+          slices.col_idx,
+          static_cast<typename To::Bits*>(slices.values),
+          static_cast<typename To::Bits*>(given.of_operand),
+          given.count};
+}
+
 template <bool kColumns, class From, class To>
 void fill_slices(const std::int32_t* a_columns, const NewValues& given, const DeviceSlices& slices,
                  Stream stream) {
-  using Filled = FillArguments<From, To>;
   const std::int64_t to_convert = given.of_operand != nullptr ? given.count : 0;
   const unsigned ctas = ctas_for(slices.count, kSliceThreads / 32) +
                         ctas_for(to_convert, kSliceThreads * kConvertedTogether);
-  launch_dependent(
-      fill<kColumns, From, To>, dim3(ctas), dim3(kSliceThreads), 0, stream,
-      !kColumns && kernels_wait(), slices.slices, slices.count, slices.row_lengths,
-      slices.begins.as<std::int64_t>(), slices.first_columns, slices.shape.places,
-      Filled{a_columns, static_cast<const typename Filled::Given*>(given.data), given.precision,
-             slices.packed, slices.col_idx, static_cast<typename Filled::Bits*>(slices.values),
-             static_cast<typename Filled::Bits*>(given.of_operand), given.count});
+  launch_dependent(fill<kColumns, From, To>, dim3(ctas), dim3(kSliceThreads), 0, stream,
+                   !kColumns && kernels_wait(), slices.slices, slices.count, slices.row_lengths,
+                   slices.begins.as<std::int64_t>(), slices.first_columns, slices.shape.places,
+                   arguments<From, To>(a_columns, given, slices));
 }
 
 }  // namespace
@@ -333,9 +342,22 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
 }
 
 void replace_values(const NewValues& values, const DeviceSlices& slices, Stream stream) {
+  // From so many entries on a launch takes less time than to read values of more bits twice
+  // (docs/decisions/preparation.md).
+  constexpr std::int64_t kManyEntries = 1 << 21;
   if (slices.entries.bytes() == 0) return;
   visit_new_values(values, [&](auto from, auto to) {
-    fill_slices<false, decltype(from), decltype(to)>(nullptr, values, slices, stream);
+    using From = decltype(from);
+    using To = decltype(to);
+    const bool is_read_twice = !std::is_same_v<From, To> && values.of_operand != nullptr;
+    if (!is_read_twice || values.count <= kManyEntries)
+      return fill_slices<false, From, To>(nullptr, values, slices, stream);
+    launch_dependent(convert<From, To>,
+                     dim3(ctas_for(values.count, kSliceThreads * kConvertedTogether)),
+                     dim3(kSliceThreads), 0, stream, kernels_wait(),
+                     arguments<From, To>(nullptr, values, slices));
+    fill_slices<false, To, To>(nullptr, {.data = values.of_operand, .precision = values.precision},
+                               slices, stream);
   });
 }
 

@@ -104,7 +104,9 @@ TEST_P(ExactPlanOnDevice, IsMadeOfAnAInDeviceMemoryWhereTheTimedOneIs) {
       const DeviceCsr* const resident = exact.resident(problem, device);
       ASSERT_NE(resident, nullptr);
       EXPECT_EQ(resident->col_idx, copy.view().col_idx);
-      if (a.nnz() > 0) EXPECT_NE(resident->values, copy.view().values);
+      if (a.nnz() > 0) {
+        EXPECT_NE(resident->values, copy.view().values);
+      }
     }
 }
 
