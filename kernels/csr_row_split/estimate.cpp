@@ -9,9 +9,9 @@
 namespace spmmbench::csr_row_split {
 namespace {
 
-// With fewer columns long rows take up to three times as long as equal ones, and rows of one or two
-// nonzeros up to twice as long as others (docs/decisions/few-calls.md).
-constexpr std::int64_t kAnyRowsFrom = 33;
+// With fewer columns long rows take up to three times as long as equal ones
+// (docs/decisions/selection-trials.md).
+constexpr std::int64_t kAnyRowsFrom = 17;
 // With more a tenth of the matrices takes 1.4 times as long as equal rows, and twice at most
 // (docs/decisions/few-calls.md).
 constexpr double kTimesBySizes = 1.2;
