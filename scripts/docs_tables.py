@@ -35,7 +35,7 @@ LATE = 1.25  # a choice that takes so many times the time of the fastest row is 
 # Sparse matrices
 
 
-GENERAL = ("auto", "rsh", "async_wcsr?order=search", "async_wcsr", "csr_row_split")
+GENERAL = ("auto", "auto?tune=1", "rsh", "async_wcsr?order=search", "async_wcsr", "csr_row_split")
 CUSPARSE = ("cusparse_coo_alg4", "cusparse_csr_alg2", "cusparse_csr_default")
 
 
@@ -66,6 +66,7 @@ def general_table(rows, precision, n=None):
                 len(found[kernel]["hot"]),
             ]
             for kernel in (*GENERAL, *CUSPARSE)
+            if kernel in found
         ],
     )  # fmt: skip
 
@@ -78,7 +79,7 @@ def pays_at_table(rows):
             value = row["break_even_calls"]
             calls[row["kernel"]].append(float("inf") if value == "never" else float(value or 1))
     lines = []
-    for kernel in GENERAL:
+    for kernel in filter(calls.get, GENERAL):
         ordered = sorted(calls[kernel])
         lines.append([f"`{kernel}`", f"{ordered[len(ordered) // 2]:.0f}"])
     return table(["kernel", "calls, median"], lines)

@@ -126,7 +126,7 @@ class Refusals(unittest.TestCase):
             ("counts and columns", dict(columns=None)),
             ("a number above 0", dict(scale=0)),
             ("v: address and distances", dict(v=_abi.Heads(data=4098, token=512, head=128))),
-            ("size is below", dict(size=8)),
+            (r"spmmbench_attention_call.size is 8", dict(size=8)),
         ):
             self.refused(
                 words, library.attention.attend, library.check_attention, _abi.AttentionCall, **{**good, **change}
