@@ -88,6 +88,8 @@ __device__ inline std::int64_t longest_of_cta(const DeviceCsr& a, int cta, int c
 // one of every `step` is looked at, which misses blocks that are far too empty to be multiplied.
 template <int kCtaThreads>
 __device__ BandCount count_blocks(const DeviceCsr& a, std::int64_t row, int words) {
+  // Nonzeros that are looked at, at most: of a band, and for each of its blocks
+  // (docs/decisions/few-calls.md).
   constexpr std::int64_t kMostOfBand = 1 << 14, kOfBlock = 8;
   constexpr std::uint32_t kGolden = 0x9E3779B9;  // 2^32 / golden ratio
   extern __shared__ unsigned seen[];
