@@ -6,7 +6,7 @@
 //                   and tells the host
 //   place_rows      sorts the rows of a tile by class and puts them behind those of earlier tiles
 //   describe        a warp for each slice: which rows it has, and where its entries begin
-//   fill            a warp for each slice: its entries, step by step
+//   move_entries    a warp for each slice: its entries, step by step
 //
 // Rows keep their order within a class, so what is built does not depend on the tiles. Memory is
 // taken by upper bounds, so that the host need not wait for the counts.
@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_scan.cuh>
-#include <type_traits>
 
 #include "common/dependent_launch.hpp"
 #include "common/device_arrays.hpp"
@@ -25,7 +24,7 @@
 #include "gpu/told_to_host.hpp"
 #include "jagged_slices/device_build.hpp"
 #include "jagged_slices/device_classes.cuh"
-#include "jagged_slices/device_fill.cuh"
+#include "jagged_slices/device_entries.cuh"
 
 namespace spmmbench::jagged {
 namespace {
@@ -118,7 +117,7 @@ struct Described {
   Slice* slices;
   std::uint16_t* row_lengths;
   std::int32_t* row_ids;
-  std::int64_t* begins;
+  RowOfPlace* rows;  // of every place
   std::int32_t* first_columns;
   int* unpacked;  // set where a slice with entries cannot be packed
 };
@@ -178,8 +177,11 @@ __global__ void __launch_bounds__(kSliceThreads)
   if (lane < rows) {
     out.row_lengths[slot + lane] = static_cast<std::uint16_t>(length);
     out.row_ids[slot + lane] = target;
-    out.begins[slot + lane] = begin;
   }
+  const int row_of_lane = lane >> log2_places;
+  const RowOfPlace row(__shfl_sync(kAllLanes, begin, row_of_lane),
+                       __shfl_sync(kAllLanes, length, row_of_lane));
+  if (lane < in.shape.places) out.rows[index * in.shape.places + lane] = row;
   if (lane != 0) return;
   Slice slice{};
   slice.first_entry = static_cast<std::uint64_t>(entry);
@@ -236,7 +238,7 @@ void allocate_index(const Most& most, bool packs, Device& device, DeviceSlices& 
   out.part_of = array_at<std::int32_t>(out.index, part_of);
   out.long_rows = array_at<LongRow>(out.index, long_rows);
   if (packs) out.first_columns = array_at<std::int32_t>(out.index, first_columns);
-  out.begins = device.allocate(most.slots * sizeof(std::int64_t));
+  out.rows = device.allocate(most.slices * out.shape.places * sizeof(RowOfPlace));
 }
 
 void allocate_entries(const DeviceCsr& a, bool packed, bool unpacked, Device& device,
@@ -253,29 +255,18 @@ void allocate_entries(const DeviceCsr& a, bool packed, bool unpacked, Device& de
   out.values = array_at<void>(out.entries, values);
 }
 
-template <class From, class To>
-FillArguments<From, To> arguments(const std::int32_t* a_columns, const NewValues& given,
-                                  const DeviceSlices& slices) {
-  return {a_columns,
-          static_cast<const typename From::Bits*>(given.data),
-          given.precision,
-          slices.packed,
-          slices.col_idx,
-          static_cast<typename To::Bits*>(slices.values),
-          static_cast<typename To::Bits*>(given.of_operand),
-          given.count};
+template <class Bits>
+Stored<Bits> stored(const DeviceSlices& slices) {
+  return {slices.packed, slices.col_idx, static_cast<Bits*>(slices.values)};
 }
 
-template <bool kColumns, class From, class To>
-void fill_slices(const std::int32_t* a_columns, const NewValues& given, const DeviceSlices& slices,
+template <class Move>
+void launch_move(const DeviceSlices& slices, const typename Move::Arguments& arguments,
                  Stream stream) {
-  const std::int64_t to_convert = given.of_operand != nullptr ? given.count : 0;
-  const unsigned ctas = ctas_for(slices.count, kSliceThreads / 32) +
-                        ctas_for(to_convert, kSliceThreads * kConvertedTogether);
-  launch_dependent(fill<kColumns, From, To>, dim3(ctas), dim3(kSliceThreads), 0, stream,
-                   !kColumns && kernels_wait(), slices.slices, slices.count, slices.row_lengths,
-                   slices.begins.as<std::int64_t>(), slices.first_columns, slices.shape.places,
-                   arguments<From, To>(a_columns, given, slices));
+  launch_dependent(move_entries<Move>, dim3(ctas_for(slices.count, kSliceThreads / 32)),
+                   dim3(kSliceThreads), 0, stream, Move::kWaits && kernels_wait(), slices.slices,
+                   slices.count, slices.rows.as<RowOfPlace>(), slices.shape.log2_places(),
+                   arguments);
 }
 
 }  // namespace
@@ -325,7 +316,7 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
   if (out.count > 0) {
     describe<<<ctas_for(out.count, kSliceThreads / 32), kSliceThreads, 0, stream>>>(
         rows, a.col_idx, classes, out.count, row_ids, sorted,
-        Described{out.slices, out.row_lengths, out.row_ids, out.begins.as<std::int64_t>(),
+        Described{out.slices, out.row_lengths, out.row_ids, out.rows.as<RowOfPlace>(),
                   out.first_columns, unpacked});
     SPMMBENCH_CUDA_LAUNCHED();
   }
@@ -333,31 +324,35 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
   if (may_be_far) device.download(&some_unpacked, unpacked, sizeof some_unpacked);
   allocate_entries(a, packs, some_unpacked != 0, device, out);
   visit_element(a.value_type, [&](auto element) {
-    using Same = decltype(element);
+    using Bits = typename decltype(element)::Bits;
     if (out.count > 0 && a.nnz > 0)
-      fill_slices<true, Same, Same>(a.col_idx, {.data = a.values}, out, device.stream());
+      launch_move<Build<Bits>>(
+          out,
+          {a.col_idx, static_cast<const Bits*>(a.values), out.first_columns, stored<Bits>(out)},
+          device.stream());
   });
   take_counts();
   return out;
 }
 
 void replace_values(const NewValues& values, const DeviceSlices& slices, Stream stream) {
-  // From so many entries on a launch takes less time than to read values of more bits twice
-  // (docs/decisions/preparation.md).
-  constexpr std::int64_t kManyEntries = 1 << 21;
   if (slices.entries.bytes() == 0) return;
   visit_new_values(values, [&](auto from, auto to) {
     using From = decltype(from);
     using To = decltype(to);
-    const bool is_read_twice = !std::is_same_v<From, To> && values.of_operand != nullptr;
-    if (!is_read_twice || values.count <= kManyEntries)
-      return fill_slices<false, From, To>(nullptr, values, slices, stream);
-    launch_dependent(convert<From, To>,
-                     dim3(ctas_for(values.count, kSliceThreads * kConvertedTogether)),
-                     dim3(kSliceThreads), 0, stream, kernels_wait(),
-                     arguments<From, To>(nullptr, values, slices));
-    fill_slices<false, To, To>(nullptr, {.data = values.of_operand, .precision = values.precision},
-                               slices, stream);
+    launch_move<Replace<From, To>>(slices,
+                                   {static_cast<const typename From::Bits*>(values.data),
+                                    values.precision, stored<typename To::Bits>(slices)},
+                                   stream);
+  });
+}
+
+void write_back(const DeviceSlices& slices, void* a_values, ElementType type, Stream stream) {
+  if (slices.entries.bytes() == 0) return;
+  visit_element(type, [&](auto element) {
+    using Bits = typename decltype(element)::Bits;
+    launch_move<WriteBack<Bits>>(slices, {stored<Bits>(slices), static_cast<Bits*>(a_values)},
+                                 stream);
   });
 }
 

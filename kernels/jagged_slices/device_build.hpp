@@ -25,8 +25,7 @@ struct DeviceSlices {
   std::uint32_t* packed = nullptr;        // likewise
   std::int32_t* col_idx = nullptr;        // null, like `values`, where all entries are packed
   void* values = nullptr;
-  // The first entry in A of each of row_lengths, int64; replace_values reads them.
-  Buffer begins;
+  Buffer rows;  // RowOfPlace of every place of a slice, for replace_values and write_back
 };
 
 // `row_order`, `row_ids`: int32 on the device, or null, as in JaggedSlices::build. `packs`: as in
@@ -35,10 +34,12 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
                           const std::int32_t* row_ids, const JaggedShape& shape, bool packs,
                           Device& device);
 
-// Takes other values of the same A, and writes them into the operand where `values` says so.
-// Enqueues one kernel on `stream`. It waits for its predecessor and lets no successor in early,
-// which may read entries before it waits itself.
+// Takes other values of the same A; the operand keeps the old ones, and so does `values` for packed
+// slices, which have theirs in `packed`. Enqueues one kernel on `stream`. It waits for its
+// predecessor and lets no successor in early, which may read entries before it waits itself.
 void replace_values(const NewValues& values, const DeviceSlices& slices, Stream stream);
+// Writes the values of the slices, which are of this type, into A's array.
+void write_back(const DeviceSlices& slices, void* a_values, ElementType type, Stream stream);
 
 // The nonzeros of the longest row.
 std::int64_t longest_row(const DeviceCsr& a, Device& device);

@@ -137,7 +137,7 @@ class JaggedSlicesPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    report.device_bytes += sum_of_bytes(a_.index, a_.entries, a_.begins, partial_sums_, arrivals_);
+    report.device_bytes += sum_of_bytes(a_.index, a_.entries, a_.rows, partial_sums_, arrivals_);
     report.params["order"] = order_;
     report.params["steps"] = fmt::format("{}", a_.shape.most_steps);
     report.metrics["slices"] = static_cast<double>(a_.count);
@@ -222,6 +222,7 @@ class JaggedSlicesPrepared final : public Prepared, public ReadsNewValues {
     const auto& slices = slices_.get({order, places, is_vector, packs}, [&](StageTimer& cost) {
       return build(order, places, is_vector, packs, cost);
     });
+    if (first_ == nullptr) first_ = &slices.part;
     csr_.reset();
     stages.add(slices.cost);
     return std::make_unique<JaggedSlicesPlan>(slices.part, order, a_, tiling, shape.n, device_,
@@ -230,12 +231,17 @@ class JaggedSlicesPrepared final : public Prepared, public ReadsNewValues {
 
   void take_values(Stream stream) override { read_values(values_of(a_), stream); }
   void read_values(const NewValues& values, Stream stream) override {
-    NewValues left = values;
+    if (first_ == nullptr) return write_operand(values, stream);
+    if (values.of_operand != nullptr) old_operand_ = values.of_operand;
     slices_.for_each([&](const jagged::DeviceSlices& slices) {
-      jagged::replace_values(left, slices, stream);
-      left.of_operand = nullptr;  // written
+      jagged::replace_values(values, slices, stream);
     });
-    write_operand(left, stream);
+  }
+  // From the slices that were made first: a captured read_values may have been launched again
+  // since, and it knows of those that there were.
+  void bring_operand_up_to_date(Stream stream) override {
+    if (old_operand_ != nullptr)
+      jagged::write_back(*first_, old_operand_, a_.on_device->value_type, stream);
   }
 
  private:
@@ -257,6 +263,7 @@ class JaggedSlicesPrepared final : public Prepared, public ReadsNewValues {
     const DeviceCsr& a = csr(cost);
     const Buffer& rows = orders_.get(a, order, cost);
     const auto timed = cost.scope("build");
+    bring_operand_up_to_date(device_.stream());
     const Buffer row_ids = device_.upload(a_.row_ids);
     const bool long_row = is_vector && jagged::longest_row(a, device_) >= kLongRow;
     return jagged::build_slices(a, rows.as<std::int32_t>(), row_ids.as<std::int32_t>(),
@@ -270,6 +277,8 @@ class JaggedSlicesPrepared final : public Prepared, public ReadsNewValues {
   std::optional<ResidentCsr> csr_;
   ResidentOrders orders_;
   jagged::OrderChooser chooser_;
+  const jagged::DeviceSlices* first_ = nullptr;  // of slices_
+  void* old_operand_ = nullptr;                  // its values, once slices may have newer ones
   // By order, places, one column, packed.
   SharedParts<std::tuple<std::string, int, bool, bool>, jagged::DeviceSlices> slices_;
 };
@@ -296,11 +305,16 @@ class JaggedSlicesKernel final : public Kernel {
     const std::int64_t slices = problem.m() + jagged::JaggedShape::kTeam * parts + places;
     const std::int64_t entry_bytes =
         4 + value_bytes + (packs_entries(problem.n, problem.precision) ? 4 : 0);
-    constexpr std::int64_t kRowBytes = 2 + 4 + 8 + 12;  // length, id, begin; sorted
+    constexpr std::int64_t kRowBytes = 2 + 4 + 12;  // length, id; sorted
+    constexpr std::int64_t kPlaceBytes = 8;         // where in A its row lies
+    // A row that takes more than one place has over most_steps / 2 entries for each.
+    const std::int64_t most_places = problem.m() + 2 * problem.nnz() / shape.most_steps +
+                                     (jagged::JaggedShape::kTeam * parts + 1) * places;
     const std::int64_t bytes =
         static_cast<std::int64_t>(resident_bytes(problem)) + problem.nnz() * entry_bytes +
         slices * static_cast<std::int64_t>(sizeof(jagged::JaggedSlices::Slice) + 4) +
-        (slices + places) * kRowBytes + parts * (tiling.columns * tiling.lanes * sum_bytes + 16);
+        (slices + places) * kRowBytes + most_places * kPlaceBytes +
+        parts * (tiling.columns * tiling.lanes * sum_bytes + 16);
     return Support::yes(static_cast<std::size_t>(bytes));
   }
 

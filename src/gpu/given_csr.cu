@@ -22,6 +22,7 @@
 
 #include "core/greatest_magnitude.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/new_values.cuh"
 #include "gpu/row_of_entry.cuh"
 #include "spmmbench/error.hpp"
 
@@ -78,10 +79,11 @@ struct Values {
       visit_on_device(type, [&](auto element) {
         value = element.decode(static_cast<const typename decltype(element)::Bits*>(from)[i]);
       });
+    if (divisor != 1) value /= divisor;
     visit_on_device(stored, [&](auto element) {
       using To = decltype(element);
       static_cast<typename To::Bits*>(to)[i] =
-          To::encode(round_to(precision, static_cast<typename To::Value>(value / divisor)));
+          rounded<To>(static_cast<typename To::Value>(value), precision);
     });
   }
 };

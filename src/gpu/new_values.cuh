@@ -1,6 +1,8 @@
 #pragma once
 // Values of a caller, read on the device in the type that they are multiplied in.
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <type_traits>
@@ -10,31 +12,35 @@
 
 namespace spmmbench {
 
-template <class From, class To>
-__device__ typename To::Bits converted(typename From::Bits from, Precision precision) {
-  const auto value = static_cast<typename To::Value>(From::decode(from));
-  // Only numbers of fp32 may have to be rounded to fewer bits than they are stored in.
-  if constexpr (std::is_same_v<To, Element<ElementType::f32>>)
-    return To::encode(round_to(precision, value));
-  else if constexpr (std::is_same_v<From, To>) return from;
-  else return To::encode(value);
+// As To::encode, in one instruction where the GPU has it. A NaN keeps its sign here, and there it
+// does not.
+template <class To>
+__device__ typename To::Bits encode_on_device(typename To::Value value) {
+  if constexpr (std::is_same_v<To, Element<ElementType::f16>> ||
+                std::is_same_v<To, Element<ElementType::bf16>>) {
+    const bool is_nan = (__float_as_uint(value) & 0x7FFFFFFFU) > 0x7F800000U;
+    if (is_nan) return To::encode(value);
+    if constexpr (std::is_same_v<To, Element<ElementType::f16>>)
+      return __half_as_ushort(__float2half_rn(value));
+    else return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+  } else {
+    return To::encode(value);
+  }
 }
 
-constexpr int kConvertedTogether = 8;  // values of a thread, whose loads are in flight together
+// Only numbers of fp32 may have to be rounded to fewer bits than they are stored in.
+template <class To>
+__device__ typename To::Bits rounded(typename To::Value value, Precision precision) {
+  if constexpr (std::is_same_v<To, Element<ElementType::f32>>)
+    return To::encode(precision == Precision::tf32 ? round_to(Precision::tf32, value) : value);
+  else return encode_on_device<To>(value);
+}
 
-// Brings given values into the operand: those of CTA `part`, of kThreads threads.
-template <int kThreads, class From, class To>
-__device__ void convert_part(const typename From::Bits* given, Precision precision,
-                             typename To::Bits* to, std::int64_t count, std::int64_t part) {
-  const std::int64_t first = part * kThreads * kConvertedTogether + threadIdx.x;
-  typename From::Bits bits[kConvertedTogether];
-#pragma unroll
-  for (int k = 0; k < kConvertedTogether; ++k)
-    if (first + k * kThreads < count) bits[k] = __ldca(given + first + k * kThreads);
-#pragma unroll
-  for (int k = 0; k < kConvertedTogether; ++k)
-    if (first + k * kThreads < count)
-      to[first + k * kThreads] = converted<From, To>(bits[k], precision);
+template <class From, class To>
+__device__ typename To::Bits converted(typename From::Bits from, Precision precision) {
+  if constexpr (std::is_same_v<From, To> && !std::is_same_v<To, Element<ElementType::f32>>)
+    return from;
+  else return rounded<To>(static_cast<typename To::Value>(From::decode(from)), precision);
 }
 
 // function(from, to) with the Elements of what is given and of what is stored. Nothing is rounded

@@ -96,6 +96,7 @@ void GivenA::finish_check() {
 
 bool GivenA::is_symmetric() {
   finish_check();
+  if (reader_ != nullptr) reader_->bring_operand_up_to_date(device_of_kernel_.stream());
   if (device_) return spmmbench::is_symmetric(view_, device_of_kernel_);
   return host_->rows == host_->cols && transpose(*host_) == *host_;
 }
@@ -106,13 +107,16 @@ const CsrMatrix& GivenA::get() {
   return *host_;
 }
 
-// A kernel that reads values in their own order and type brings them into the operand, too.
+// A kernel that reads values in their own order and type brings them into the operand, too, at once
+// or when it is asked.
 void GivenA::take_from_device(const void* values, ElementType type, Stream stream,
                               Prepared& prepared) {
   auto* const reader = dynamic_cast<ReadsNewValues*>(&prepared);
   const bool is_read = type == ElementType::f32 || type == storage_type(precision_);
-  if (reader != nullptr && is_read && device_->source.data() == nullptr)
+  if (reader != nullptr && is_read && device_->source.data() == nullptr) {
+    reader_ = reader;
     return reader->read_values({values, nnz_, type, precision_, device_->a.values()}, stream);
+  }
   convert_values(values, type, device_->source.as<std::int32_t>(), device_->a.values(), precision_,
                  nnz_, stream);
   prepared.take_values(stream);

@@ -12,6 +12,7 @@
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/plugin.h"
 #include "spmmbench/problem.hpp"
+#include "spmmbench/replacing.hpp"
 #include "spmmbench/stage_timer.hpp"
 
 namespace spmmbench {
@@ -66,7 +67,8 @@ class GivenA final : private LazyCsr {
   std::optional<ReorderedCsr> device_;
   DeviceCsr view_;  // of device_
   std::unique_ptr<PendingCheck> check_;
-  std::string refusal_;  // what the check has found
+  std::string refusal_;               // what the check has found
+  ReadsNewValues* reader_ = nullptr;  // whose values may be newer than those of device_
 };
 
 }  // namespace spmmbench

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <vector>
 
 #include "devices.hpp"
@@ -52,6 +54,36 @@ TEST(GivenValues, AreNarrowedAndWidened) {
   const auto got = downloaded<double>(device, twice.data(), kCount);
   for (std::int64_t i = 0; i < kCount; ++i)
     ASSERT_EQ(got[i], round_to(Precision::fp16, values[i])) << i;
+}
+
+// Each number of 16 bits, the middle between it and the next one, and the numbers of fp32 beside
+// both: subnormal numbers, infinity and NaN of either sign included.
+std::vector<float> hard_to_round(ElementType type) {
+  std::vector<float> values;
+  for (std::uint32_t bits = 0; bits < 1U << 16; ++bits) {
+    const auto number = std::bit_cast<std::uint32_t>(decode(type, bits));
+    const std::uint32_t half_apart = type == ElementType::f16 ? 1U << 12 : 1U << 15;
+    for (const std::uint32_t at : {number, number + half_apart})
+      for (const int aside : {-1, 0, 1}) values.push_back(std::bit_cast<float>(at + aside));
+  }
+  return values;
+}
+
+TEST(GivenValues, HaveTheBitsThatTheHostGivesThem) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+    const ElementType type = storage_type(precision);
+    const std::vector<float> values = hard_to_round(type);
+    const auto count = static_cast<std::int64_t>(values.size());
+    const Buffer from = device.upload(values);
+    const Buffer to = device.allocate(values.size() * sizeof(std::uint16_t));
+    convert_values(from.data(), ElementType::f32, nullptr, to.data(), precision, count,
+                   device.stream());
+    device.synchronize();
+    const auto got = downloaded<std::uint16_t>(device, to.data(), values.size());
+    for (std::int64_t i = 0; i < count; ++i)
+      ASSERT_EQ(got[i], encode(type, values[i])) << std::bit_cast<std::uint32_t>(values[i]);
+  }
 }
 
 }  // namespace

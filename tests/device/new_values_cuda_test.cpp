@@ -57,7 +57,8 @@ class ReplaceableA {
                const std::vector<std::int64_t>& widths, Device& device)
       : device_(device), a_(a, precision, device), view_(a_.view()) {
     const Spec parsed = Spec::parse(spec);
-    const Kernel& kernel = Registry<Kernel>::instance().at(parsed.name);
+    kernel_ = parsed.name;
+    const Kernel& kernel = Registry<Kernel>::instance().at(kernel_);
     host_ = a;
     operand_.a = &host_;
     operand_.on_device = &view_;
@@ -71,12 +72,17 @@ class ReplaceableA {
       if (!check_support(kernel, Problem{operand_, shape, options_}, device.info()).ok) return;
     }
     prepared_ = kernel.prepare(operand_, options_, device, stages_);
-    for (const std::int64_t n : widths) {
-      const Layout layout = layout_for(kernel.info(), Layout::row_major, n);
-      plans_.push_back({prepared_->bind({n, c_type, layout}, stages_),
-                        make_b_view(a.cols, n, layout, view_.value_type),
-                        make_dense_view(a.rows, n, layout, c_type)});
-    }
+    for (const std::int64_t n : widths) bind(n);
+  }
+
+  void bind(std::int64_t n) {
+    const KernelInfo& info = Registry<Kernel>::instance().at(kernel_).info();
+    const ElementType c_type =
+        operand_.precision == Precision::fp64 ? ElementType::f64 : ElementType::f32;
+    const Layout layout = layout_for(info, Layout::row_major, n);
+    plans_.push_back({prepared_->bind({n, c_type, layout}, stages_),
+                      make_b_view(host_.cols, n, layout, view_.value_type),
+                      make_dense_view(host_.rows, n, layout, c_type)});
   }
 
   bool is_there() const { return prepared_ != nullptr; }
@@ -88,7 +94,11 @@ class ReplaceableA {
                         device_.stream());
   }
 
+  // With what `take` has brought.
   Bytes operand() {
+    if (auto* const reader = dynamic_cast<ReadsNewValues*>(prepared_.get()))
+      reader->bring_operand_up_to_date(device_.stream());
+    device_.synchronize();
     return downloaded<unsigned char>(device_, view_.values, view_.nnz * bytes_of(view_.value_type));
   }
 
@@ -114,6 +124,7 @@ class ReplaceableA {
   };
 
   Device& device_;
+  std::string kernel_;
   CsrMatrix host_;
   CsrOnDevice a_;
   DeviceCsr view_;
@@ -169,6 +180,28 @@ TEST(NewValues, LeaveTheOperandAndTheProductsOfAFreshlyPreparedA) {
         SCOPED_TRACE(shape.name + " " + spec + " " + std::string(to_string(precision)) + " from " +
                      std::string(to_string(given)));
         expect_fresh(spec, shape.matrix, precision, given, device);
+      }
+}
+
+TEST(NewValues, ReachThePlansThatAreBoundBehindThem) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : all_shapes())
+    for (const char* spec : {"jagged_slices", "async_wcsr?order=natural"})
+      for (const std::int64_t first : {1, 8}) {
+        SCOPED_TRACE(shape.name + " " + spec + " " + std::to_string(first));
+        const CsrMatrix& a = shape.matrix;
+        const std::vector<float> values = some_values(a.nnz(), 8);
+        const Precision precision = Precision::fp16;
+        ReplaceableA fresh(spec, with_values(a, values, precision), precision, {32}, device);
+        if (!fresh.is_there()) continue;
+        ReplaceableA replaced(spec, with_values(a, some_values(a.nnz(), 9), precision), precision,
+                              {first}, device);
+        const Buffer given = device.upload(values);
+        replaced.take(given.data(), ElementType::f32);
+        replaced.bind(32);
+        const Buffer expected = fresh.product(0), got = replaced.product(1);
+        device.synchronize();
+        EXPECT_EQ(bytes_of_buffer(device, got), bytes_of_buffer(device, expected));
       }
 }
 

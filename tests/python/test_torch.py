@@ -181,7 +181,7 @@ class OnEveryDevice(Close):
             self.skipTest("no GPU")
         a = matrix(30_000, 20_000, 0.0005)
         x = torch.randn(20_000, 32, device="cuda", dtype=torch.float16)
-        for kernel in ("csr_merge", "csr_row_split", "async_wcsr", "async_wcsr?order=search"):
+        for kernel in ("csr_merge", "csr_row_split", "jagged_slices", "async_wcsr", "async_wcsr?order=search"):
             for kind in (torch.int32, torch.int64):
                 with self.subTest(f"{kernel} {kind}"):
                     parts = [torch.as_tensor(z, device="cuda") for z in (a.indptr, a.indices, a.data)]

@@ -230,6 +230,18 @@ class OnTheGpu(Close):
             self.assertClose(sparse @ x, torch.as_tensor(symmetric.toarray()).double() @ x.cpu().double(), 1e-4)
         self.assertIsNot((directed := SparseMatrix(tensor(a, "cuda"))).transposed(), directed)
 
+    def test_symmetry_is_that_of_new_values(self):
+        a = matrix(3000, 3000)
+        symmetric = sp.csr_matrix(a + a.T)
+        values = torch.as_tensor(symmetric.data, device="cuda")
+        for kernel in ("csr_merge", "jagged_slices"):
+            prepared = spmmbench.prepare(tensor(symmetric, "cuda"), kernel)
+            plan, x = prepared.plan(16), torch.randn(3000, 16, device="cuda")
+            for new, expected in ((values, True), (torch.randn_like(values), False), (values, True)):
+                prepared.update(new)
+                plan @ x
+                self.assertEqual(prepared.is_symmetric(), expected)
+
     def test_a_first_call_of_what_nobody_has_waited_for_is_not_captured(self):
         sparse = SparseMatrix(tensor(matrix(), "cuda"), "csr_merge", checked=False)
         x = torch.randn(200, 32, device="cuda")
