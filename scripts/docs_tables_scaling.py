@@ -63,7 +63,7 @@ def losses(rows):
         return ""
     heads = ["matrix", "kernel", "split", "one GPU", "slowest part", "transfer", "together", "bound", "of the bound", "one GPU, of its bound"]
     return f"""
-Matrices of {LARGE:,} nonzeros and more whose B is split, times at N = 128, us. `slowest part`: its product alone, `transfer`: the gather alone. The last two columns are what being a part costs: half the time of one GPU over that of the slowest part, and the longer of product and transfer over both together.
+Matrices of {LARGE:,} nonzeros and more whose B is split, times at N = 128, us. `slowest part` is the time of its product alone, `transfer` that of the gather alone, `together` that of both. The last two columns say what is lost: half the time of one GPU over that of the slowest part, and the longer of product and transfer over both together.
 
 {table([*heads, "half over slowest", "longer over together"], lines)}"""
 
@@ -113,7 +113,7 @@ def in_order(rows):
         return ""
     heads = ["matrix", "kernel", "share received", "one GPU", "`rows_all`", "`rows_needed`", "`peer`", "all over needed", "needed over peer"]
     return f"""
-In the order `rcm`, times at N = 128, us. Needed rows are {geomean(gains):.1f} x as fast as all of them, and `peer`, which reads them in place, {geomean(over_nccl):.2f} x as fast as they by NCCL: the gather alone {geomean(alone):.2f} x.
+In the order `rcm`, times at N = 128, us. `rows_needed` is {geomean(gains):.1f} x as fast as `rows_all`. `peer`, which reads the rows in place, is {geomean(over_nccl):.2f} x as fast as `rows_needed`, and its gather alone {geomean(alone):.2f} x as fast.
 
 {table(heads, lines)}"""
 
@@ -143,7 +143,12 @@ def scaling():
     ordered, weak = ([row for row in all_rows if row["group"] == group] for group in (ORDERED, WEAK))
     return f"""# One product on two GPUs
 
-Two H200 over NVLink, fp16, C in fp32, hot (`results/h200/scaling.csv`). [Scaling](../scaling.md) says what the splits are. Means are geometric. `product alone`: the product of the slowest part, without what it waits for, over both. `of the bound`: the share of the bound of both GPUs, with their link, and `one GPU`: the share that the same product reaches of its own bound on one, which no split can exceed by much; `large`: of matrices with 1M nonzeros and more.
+Two H200 over NVLink, fp16, C in fp32, hot (`results/h200/scaling.csv`). [Scaling](../scaling.md) says what the splits are. Means are geometric.
+
+- `product alone`: the time of the slowest part's product over that of product and gather together.
+- `of the bound`: the share that is reached of the bound of both GPUs with their link.
+- `one GPU`: the share that the same product reaches of its own bound on one GPU. No split can exceed it by much.
+- `large`: of matrices with 1M nonzeros and more.
 
 {summary([row for row in rows if not row["kernel"].startswith("cusparse")])}
 Times at N = 128, us. Share received: of the rows of B that the other GPU has. `torch 1D`: `torch.sparse` behind an all-gather of `torch.distributed`, not from a graph; its C is in fp16.

@@ -57,6 +57,8 @@ def parse_arguments(argv):
         )
     if unknown := set(args.format) - set(FORMATS):
         parser.error(f"no format {', '.join(sorted(unknown))}; there are {', '.join(FORMATS)}")
+    if args.out.exists() and not args.out.is_dir():
+        parser.error(f"--out {readable(str(args.out))}: expected a folder")
     return args
 
 

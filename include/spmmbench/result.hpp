@@ -99,7 +99,7 @@ struct ResultRow {
   std::optional<std::string> break_even_against;
   // (preparation + calls x hot) / calls, for RunContext::calls. Null where that is 0.
   std::optional<double> in_all_us;
-  // Of each number of calls asked for, as text: microseconds of preparation and so many calls
+  // Of each number of calls asked for, as text: microseconds of preparation and this many calls
   // together, measured.
   std::vector<std::pair<std::string, double>> calls_us;
   std::optional<DeviceKind> calls_a_memory;  // where A was before these; null without any
@@ -114,7 +114,7 @@ struct RunContext {
   std::map<std::string, std::string> tags;  // --tag KEY=VALUE
   std::vector<std::string> shards;          // of the inputs, as "1/3"; empty: all
   std::uint64_t seed = 0;
-  std::int64_t calls = 0;  // rankings spread preparation over so many calls; 0: they leave it out
+  std::int64_t calls = 0;  // rankings spread preparation over this many calls; 0: they leave it out
   DeviceInfo device;
   // Error correction of the GPU's memory, and its division into instances; null where the driver
   // does not say.

@@ -21,7 +21,7 @@ constexpr double kGlancesFromUs = 800, kLooksFromUs = 5000;
 // Measuring the rates of the device takes about as long as loading cuBLAS: so long have calls to
 // take for that to be a small part of it, in microseconds.
 constexpr double kMeasuresRatesFromUs = 3e6;
-// Rows of so many nonzeros may share most of their columns with their neighbours, which a glance
+// Rows of this many nonzeros may share most of their columns with their neighbours, which a glance
 // tells, and a kernel of windows gains by where rows of B are wide.
 constexpr double kLongRow = 16, kGlancesAtLongRowsFromUs = 400;
 constexpr std::int64_t kNarrow = 32;  // columns of B
@@ -152,7 +152,8 @@ BoundPlan Chooser::fastest(const Ranking& ranking, const std::vector<Candidate>&
   return trials_.fastest(ranking, candidates, best, stages, pick);
 }
 
-// Those of the device, measured unless so many calls take too little for that; else what is known.
+// Those of the device, measured unless this many calls take too little for that; else what is
+// known.
 DeviceRates Chooser::rates_worth_measuring(const std::optional<Start>& start) {
   if (limits_.calls == 0 || !start) return rates_of(device_);
   double least_us = std::numeric_limits<double>::infinity();

@@ -40,7 +40,7 @@ class Chooser {
   // The candidates by their estimates with such rates of the device.
   Why ranked(const Shape& shape, const DeviceRates& rates, StageTimer& stages);
   // The best for limits.calls by the sizes of A alone or, where A lies on the device alone, by a
-  // glance at it; none where a look at A would take a small part of the time of so many calls.
+  // glance at it; none where a look at A would take a small part of the time of this many calls.
   std::optional<Chosen> choose_for_few_calls(const Start& start, const Shape& shape,
                                              StageTimer& stages);
   // The best of them, measured where that is asked for. `start`: what needs no preparation, if

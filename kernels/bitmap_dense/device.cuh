@@ -60,7 +60,7 @@ struct Shape {
                                                 .consumer = kWarpgroups == 2   ? 240
                                                             : kWarpgroups == 3 ? 160
                                                                                : 112};
-  // A CTA starts with so many registers a thread, a multiple of 8, and moves them among its
+  // A CTA starts with this many registers a thread, a multiple of 8, and moves them among its
   // warpgroups. If these ask for more, it waits forever.
   static constexpr int kStartRegisters = kRegistersMost / kThreads / 8 * 8;
   static_assert(kWarpgroups * kRoleRegisters.consumer + kRoleRegisters.producer <=

@@ -97,7 +97,7 @@ struct BitmapQueues : BitmapPanels {
   static constexpr bool kPairs = kKind == BitmapKind::pairs;
   using Bits = std::conditional_t<kPairs, std::uint16_t, std::uint32_t>;  // of a lane and a step
 
-  // So many steps of a segment, the last ones perhaps empty, as they lie in memory.
+  // This many steps of a segment, the last ones perhaps empty, as they lie in memory.
   struct alignas(16) Block {
     static constexpr int kFlag = kLanes;
     Bits bits[kBlockSteps / kGroupSteps][kLanes][kGroupSteps] = {};

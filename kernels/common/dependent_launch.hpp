@@ -50,7 +50,7 @@ void launch_dependent(void (*kernel)(Parameters...), dim3 grid, dim3 block,
               std::forward<Values>(values)...);
 }
 
-// `cluster`: so many consecutive CTAs of the grid form one.
+// `cluster`: this many consecutive CTAs of the grid form one.
 template <class... Parameters, class... Values>
 void launch_dependent_clusters(void (*kernel)(Parameters...), unsigned cluster, dim3 grid,
                                dim3 block, std::size_t shared_bytes, Stream stream,

@@ -13,7 +13,7 @@
 
 namespace spmmbench::mbarrier {
 
-// So many barriers, each with the number of arrivals that ends a phase. One thread calls this;
+// This many barriers, each with the number of arrivals that ends a phase. One thread calls this;
 // ptx::fence_mbarrier_init and a barrier of all threads must follow.
 __device__ inline void init(std::uint64_t* barriers, int count, std::uint32_t arrivals) {
   for (int i = 0; i < count; ++i) ptx::mbarrier_init(barriers + i, arrivals);
@@ -26,7 +26,7 @@ __device__ inline void wait(std::uint64_t* barrier, std::uint32_t parity) {
   }
 }
 
-// Arrives, and has the phase wait for so many bytes of asynchronous copies.
+// Arrives, and has the phase wait for this many bytes of asynchronous copies.
 __device__ inline void arrive_expect(std::uint64_t* barrier, std::uint32_t bytes) {
   ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier,
                                  bytes);

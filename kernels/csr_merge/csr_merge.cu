@@ -120,7 +120,7 @@ bool may_own_rows(const SparseOperand& a, const Division& division, std::int64_t
 }
 bool prefers_own_rows(const SparseOperand& a, const DeviceCsr& csr, Device& device) {
   constexpr std::int64_t kLongRow = 1024;     // nonzeros
-  constexpr std::int64_t kLeastShare = 1024;  // a nonzero in so many columns
+  constexpr std::int64_t kLeastShare = 1024;  // a nonzero in this many columns
   constexpr std::int64_t kLeastB = 1 << 18;   // rows, more than the L1 cache holds
   const std::int64_t mean = a.nnz() / a.m();
   const std::int64_t least_rows =

@@ -12,7 +12,7 @@ namespace {
 
 // Of so few columns a group of one or two lanes holds a row of B, and CTAs are few.
 constexpr std::int64_t kNarrow = 16;
-// Rows of B of so many columns are narrow.
+// Rows of B of this many columns are narrow.
 constexpr std::int64_t kFewColumns = 32;
 
 // A is read once for each slab: 32 lanes hold 16 bytes of a row of B each, 8 in 8 bits.

@@ -32,7 +32,7 @@ struct SplitRow {
 
 constexpr int kMostJoined = 4;  // segments of a row in one CTA; a CTA has 4, 8 or 16 groups
 
-// A warp runs as long as the longest row among its groups. So within so many rows, rows of equal
+// A warp runs as long as the longest row among its groups. So within this many rows, rows of equal
 // length stand side by side. A larger number would separate rows that share columns.
 constexpr std::int64_t kSortedRows = 1024;
 
@@ -53,7 +53,7 @@ SPMMBENCH_HOST_DEVICE constexpr std::int64_t share_of(std::int64_t length, std::
   return product / parts;
 }
 
-// So many segments a row of that length is cut into, if none has more than `split` nonzeros.
+// This many segments a row of that length is cut into, if none has more than `split` nonzeros.
 SPMMBENCH_HOST_DEVICE constexpr std::int64_t segments_of(std::int64_t length, std::int64_t split) {
   return length <= split ? 1 : share_of(length + split - 1, 1, split);
 }

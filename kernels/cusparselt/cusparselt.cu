@@ -19,7 +19,7 @@
 namespace spmmbench {
 namespace {
 
-// What cuSPARSELt takes: multiples of so many bytes.
+// What cuSPARSELt takes: multiples of this many bytes.
 constexpr std::int64_t kMultipleOfA = 32;  // rows and columns
 constexpr std::int64_t kMultipleOfN = 16;
 

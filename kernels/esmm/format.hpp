@@ -20,7 +20,7 @@ struct OperandPattern {
   std::int64_t words = 0;           // per strip
   std::vector<std::uint32_t> bits;  // [strips][words]; bit k % 32 of word k / 32 is index k
 
-  // A pattern of so many rows of A, or columns of B, over an inner dimension of `length`, without
+  // A pattern of this many rows of A, or columns of B, over an inner dimension of `length`, without
   // bits.
   static OperandPattern of_shape(std::int64_t outer, std::int64_t length);
   // The statistics of the rows of A without the bits, which take rows x columns / 256 bytes.

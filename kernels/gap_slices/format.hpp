@@ -103,7 +103,7 @@ struct GapSlices {
     std::int64_t longest_row = 0;               // nonzeros
     std::int64_t entries_4 = 0, entries_8 = 0;  // at gaps of 4 and of 8 bits, with one lane a row
   };
-  // What is expected to be multiplied fastest by so many blocks at once. The first reads no
+  // What is expected to be multiplied fastest by this many blocks at once. The first reads no
   // entries.
   static int choose_row_lanes(const Counts& counts, int blocks);
   static Shape choose(const Counts& counts, int blocks, int value_bits = 16);

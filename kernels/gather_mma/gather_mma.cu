@@ -120,7 +120,7 @@ std::int64_t chunks_of(std::int64_t cols, const ImagesOfB& images, const DeviceI
   return chunks;
 }
 
-// Clusters of so many blocks that run at once, each block alone on its multiprocessor.
+// Clusters of this many blocks that run at once, each block alone on its multiprocessor.
 std::int64_t resident_clusters(unsigned blocks, const DeviceInfo& device) {
   const auto kernel = multiply_bands<__half, kMostPlanes, 0>;
   const auto shared_bytes = static_cast<int>(device.shared_per_block);
@@ -140,7 +140,7 @@ std::int64_t resident_clusters(unsigned blocks, const DeviceInfo& device) {
 }
 
 // A band for each cluster of as many blocks as there are chunks; one band where a cluster cannot
-// have so many, or what a block must hold exceeds its shared memory.
+// have this many, or what a block must hold exceeds its shared memory.
 Streams::Cut choose_cut(std::int64_t rows, std::int64_t cols, const ImagesOfB& images,
                         std::int64_t most_bands, const DeviceInfo& device) {
   constexpr std::int64_t kMostCluster = 8;  // on every device with clusters

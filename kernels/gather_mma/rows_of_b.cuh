@@ -54,7 +54,7 @@ struct RowsOfB {
   int second_rows;     // which the second copy has, the first ones
   int other;           // bytes from all copies in fp16 to those in 8 bits; 0: none
 
-  // Lines have the same turns after so many rows.
+  // Lines have the same turns after this many rows.
   static constexpr int kPeriod = 16 * Streams::kOctet;
   // In the second copy, after its beginning.
   __device__ static unsigned second_place(int row) {
@@ -287,7 +287,7 @@ class EightRows {
 
 // Four matrices of eight rows by eight elements of 16 bits: lane 4g + t has four pairs of rows of
 // element g. Its pair j + t goes to matrix j, so that the 8 rows of a matrix lie in different
-// banks. `inside`: what lies behind so many rows of the lane becomes zero.
+// banks. `inside`: what lies behind this many rows of the lane becomes zero.
 struct Matrices {
   std::uint32_t of[4];
 

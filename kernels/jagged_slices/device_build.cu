@@ -208,7 +208,7 @@ unsigned ctas_for(std::int64_t count, int per_cta) {
   return static_cast<unsigned>((count + per_cta - 1) / per_cta);
 }
 
-// No matrix of so many rows and entries has more.
+// No matrix of this many rows and entries has more.
 struct Most {
   std::int64_t long_rows, parts, slices, slots;
 
@@ -303,7 +303,7 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
     out.parts = first.slice[kTooLong + 1] / JaggedShape::kTeam;
     out.long_row_count = first.row[kTooLong + 1];
   };
-  // So many CTAs of slices that there are not take less time than the host takes to wait.
+  // This many CTAs of slices that there are not take less time than the host takes to wait.
   constexpr std::int64_t kFewSlices = 1 << 15;
   out.count = most.slices;
   if (most.slices > kFewSlices) take_counts();

@@ -62,7 +62,7 @@ bool packs_entries(std::int64_t n, Precision precision) {
 const auto kSteps =
     auto_integer_option("steps", 1, 64, "most entries per lane of rows that take part of a warp");
 
-// From so many nonzeros on a row is cut into smaller parts in products with a vector, which end
+// From this many nonzeros on a row is cut into smaller parts in products with a vector, which end
 // when the longest row does. Shorter rows would lose by that. Measured
 // (docs/decisions/jagged-slices.md).
 constexpr std::int64_t kLongRow = 4096;

@@ -31,7 +31,7 @@ inline std::int64_t rows_of_sector(std::int64_t n, ElementType b_type) {
   return static_cast<std::int64_t>(std::max<std::size_t>(1, kSectorBytes / row));
 }
 
-// What blocks of rows gather in an order, as gathered_sector_share has it, for so many rows of a
+// What blocks of rows gather in an order, as gathered_sector_share has it, for this many rows of a
 // sector. Adds its time, and that of the order.
 using GatheredShare =
     std::function<double(const std::string& order, std::int64_t rows_of_sector, StageTimer&)>;

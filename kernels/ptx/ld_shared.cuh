@@ -6,7 +6,7 @@
 
 namespace spmmbench::ptx {
 
-// The word so many bytes after `from`.
+// The word this many bytes after `from`.
 template <int kOffset>
 __device__ inline std::uint32_t ld_shared(std::uint32_t from) {
   std::uint32_t x;

@@ -6,7 +6,7 @@
 
 namespace spmmbench::ptx {
 
-// So many bytes after `to`.
+// This many bytes after `to`.
 template <int kOffset = 0>
 __device__ void st_shared_v4(std::uint32_t to, const uint4& x) {
   asm volatile("st.shared.v4.u32 [%0 + %5], {%1, %2, %3, %4};" ::"r"(to), "r"(x.x), "r"(x.y),

@@ -18,7 +18,7 @@ struct Lists {
   std::int32_t rows;
 };
 
-// A warp sorts so many numbers, all different, by counting for each those before it. `values` has
+// A warp sorts this many numbers, all different, by counting for each those before it. `values` has
 // room for 32 kOfLane.
 template <int kOfLane>
 inline __device__ void sort_by_warp(std::int32_t* list, std::int32_t length, int4* values) {

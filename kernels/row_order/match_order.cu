@@ -407,7 +407,7 @@ class Matching {
   std::int32_t* columns_of_low_ = nullptr;  // of all pairs, and of all clusters of four
   Most* most_ = nullptr;
   unsigned* arrived_ = nullptr;  // at the barriers of each level
-  // At most so many columns of a row, and places of a list that are read.
+  // At most this many columns of a row, and places of a list that are read.
   std::int64_t most_columns_ = 0, most_of_list_ = 0;
   Level level_{};
 };

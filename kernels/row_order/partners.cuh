@@ -77,7 +77,7 @@ struct Best {
     return {lane < kNear ? given : 0};
   }
 
-  // So many ranks of each lane, or 0. No rank is given twice.
+  // This many ranks of each lane, or 0. No rank is given twice.
   template <int kCount>
   __device__ void add(const std::uint64_t (&given)[kCount]) {
     std::uint64_t mine[kCount];  // best first

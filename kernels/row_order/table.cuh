@@ -8,7 +8,7 @@
 
 namespace spmmbench::match {
 
-// Levels of at most so many clusters have tables of 32-bit words, others of 64.
+// Levels of at most this many clusters have tables of 32-bit words, others of 64.
 constexpr int kWeightBits = 12;
 constexpr std::int32_t kMostOfNarrow = 1 << (32 - kWeightBits);
 using Narrow = unsigned;
@@ -24,7 +24,7 @@ struct Table {
   static constexpr int kLeastBits = 6;
   static_assert(kWhole * kMostColumns < 1 << kWeightBits);
 
-  // Bits of a table in which so many of `clusters` leave a quarter free, and all of them half.
+  // Bits of a table in which this many of `clusters` leave a quarter free, and all of them half.
   static __device__ int bits_for(std::int32_t places, std::int32_t clusters) {
     const std::int32_t words = (places * 4 + 2) / 3;
     return max(kLeastBits,

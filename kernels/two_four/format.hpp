@@ -29,7 +29,7 @@
 
 namespace spmmbench::two_four {
 
-// Where things lie in a block of values of so many bytes; all in bytes from its start.
+// Where things lie in a block of values of this many bytes; all in bytes from its start.
 template <int kBytes>
 struct TwoFourBlock {
   static_assert(kBytes == 1 || kBytes == 2);

@@ -61,7 +61,7 @@ double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, s
   constexpr std::int64_t kLeastBatch = 1 << 5, kMostBatch = 1 << 10, kBatches = 8;
   const std::int64_t batch = std::clamp(kept / kBatches, kLeastBatch, kMostBatch);
   constexpr std::int64_t kCounted = 1 << 11, kMostStep = 16;
-  // One column of so many stands for all of them.
+  // One column of this many stands for all of them.
   const std::int64_t step = std::clamp<std::int64_t>(kept / kCounted, 1, kMostStep);
   const std::uint32_t highest = std::numeric_limits<std::uint32_t>::max() / step;
   struct Seen {

@@ -20,7 +20,7 @@ namespace spmmbench::window {
 // Rates of an H200, in bytes per microsecond.
 constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
 
-// Rows of B of at most so many bytes have feature tiles of their own in async_wcsr, with 16-bit
+// Rows of B of at most this many bytes have feature tiles of their own in async_wcsr, with 16-bit
 // values.
 constexpr int kShortestRow = 32, kNarrowRow = 64;
 
@@ -129,7 +129,8 @@ SPMMBENCH_HOST_DEVICE inline bool worth_order(const WcsrEstimate& natural, doubl
 // Whether sorting the rows by length could bring rows that share hub columns together: meshes and
 // FEM matrices have a variation of up to 0.6, graphs with hubs one of 0.9 and more.
 constexpr double kVariedLengths = 0.8;
-// Rows by length are compared where they should cost at most so many times what natural order does.
+// Rows by length are compared where they should cost at most this many times what natural order
+// does.
 constexpr double kSlackByLength = 1.03;
 
 }  // namespace spmmbench::window

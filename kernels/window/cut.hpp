@@ -39,7 +39,7 @@ struct WindowWork {
   double mean_window() const { return tiles / std::max(windows, 1.0); }
 };
 
-// Up to so many times the mean length a window counts as typical: splitting it would split nearly
+// Up to this many times the mean length a window counts as typical: splitting it would split nearly
 // all of them, for more sums and no earlier finish.
 constexpr double kTypical = 1.3;
 

@@ -77,7 +77,7 @@ void with_value_bits(const WcsrShape& shape, const Function& function) {
   });
 }
 
-// The format's memory for so many windows and tiles.
+// The format's memory for this many windows and tiles.
 void allocate_arrays(const WcsrShape& shape, std::int64_t windows, std::int64_t tiles,
                      Device& device, DeviceWcsr& out) {
   const auto slots = static_cast<std::size_t>(tiles * shape.tile_columns);

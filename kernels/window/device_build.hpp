@@ -74,7 +74,7 @@ class StartedWcsr final : public window::SurveyFollower {
 
   window::SurveyCounts* counts() override;
   void follow(const window::SurveyGrid& grid, window::SurveyCounts* told) override;
-  // Once: nothing where the device has not chosen windows of so many rows. Stage: "build".
+  // Once: nothing where the device has not chosen windows of this many rows. Stage: "build".
   std::optional<DeviceWcsr> finish(int window_rows, StageTimer& stages);
 
  private:

@@ -246,7 +246,7 @@ __device__ void write_spans(const Windows& in, const Entry& entry, TileSpan* spa
   chunk.read(in);
   const Walk step = own < chunk.size ? chunk.walks[own] : Walk{};
   is_begin[own] = own == entry.window && own < chunk.size;
-  // With every turn those that are so many steps from the entry: 1, then 2 and 3, then 4 to 7 ..
+  // With every turn those that are this many steps from the entry: 1, then 2 and 3, then 4 to 7 ..
   for (int steps = 1; steps < kChunk; steps *= 2) {
     __syncthreads();
     const bool is_reached = is_begin[own];

@@ -372,7 +372,7 @@ __global__ void __launch_bounds__(kThreads)
     pass.template by_cta<kThreads>(blockIdx.x, shared);
 }
 
-// Parts of long windows: so many of `list`, or as many as `count` says.
+// Parts of long windows: this many of `list`, or as many as `count` says.
 struct Listed {
   const Part* list;
   std::int64_t most;

@@ -28,7 +28,7 @@
 
 namespace spmmbench::window {
 
-// The most columns for which CTAs of one feature tile of so many bytes are a grid.
+// The most columns for which CTAs of one feature tile of this many bytes are a grid.
 inline std::int64_t max_features(int value_bytes, int tile) {
   return kMaxGridY * tile / value_bytes;
 }
@@ -121,8 +121,8 @@ struct TileCounts : WindowSizes {
   MeanLimits limits;  // of the kernel
 };
 
-// Of a kernel, which may then be launched with so many bytes. What was asked before is kept, since
-// asking takes longer than the rest of a choice.
+// Of a kernel, which may then be launched with this many bytes. What was asked before is kept,
+// since asking takes longer than the rest of a choice.
 template <class... Parameters>
 int resident_ctas_per_sm(void (*kernel)(Parameters...), int threads, std::size_t shared_bytes,
                          const DeviceInfo& device) {

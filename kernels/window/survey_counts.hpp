@@ -28,7 +28,7 @@ SPMMBENCH_HOST_DEVICE constexpr int windows_of_height(int index) { return 4 >> i
 // All groups are counted where there are no more, with no more nonzeros: it takes less time than a
 // first pass of the build and the wait for it.
 constexpr std::int64_t kMostInAll = 512, kMostEntriesInAll = std::int64_t{1} << 22;
-// In an order by length the first group may have most of A, and the next ones much: so many CTAs
+// In an order by length the first group may have most of A, and the next ones much: this many CTAs
 // share a window of these.
 constexpr int kSharesOfFirst = 32, kSharesOfNext = 4, kNextGroups = 15;
 constexpr int kMostShares = kSharesOfFirst - 1 + kNextGroups * (kSharesOfNext - 1);
@@ -41,7 +41,7 @@ struct SurveyCounts {
   // Of each CTA of a grid.
   alignas(16) std::int32_t counts[(kMostInAll + kMostShares) * kCountsOfGroup];
 
-  // With the counts of so many CTAs.
+  // With the counts of this many CTAs.
   SPMMBENCH_HOST_DEVICE static constexpr std::size_t bytes(std::int64_t ctas) {
     return offsetof(SurveyCounts, counts) + ctas * kCountsOfGroup * sizeof(std::int32_t);
   }
@@ -49,7 +49,7 @@ struct SurveyCounts {
 
 // Which groups are counted.
 struct SurveyGrid {
-  bool at_nonzeros = false;  // at sampled ones, where rows have their own order; else so many
+  bool at_nonzeros = false;  // at sampled ones, where rows have their own order; else this many
   std::int64_t groups = 0;   // evenly spaced ones
   bool by_length = false;    // longest rows first
 

@@ -24,17 +24,19 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
+constexpr const char* kDimsExpected = "--dims: expected ROWS COLS, or M K N together with --b";
+
 // `--dims 3 5 PATH` receives PATH too. It is no size, so it is moved to the inputs.
 void give_back_paths(CaseOptions& in) {
   const auto first_path = std::find_if_not(in.dims.begin(), in.dims.end(), is_number);
   in.paths.insert(in.paths.end(), first_path, in.dims.end());
   in.dims.erase(first_path, in.dims.end());
+  if (in.dims.empty()) throw Error(kDimsExpected);
 }
 
 void set_dims(const CaseOptions& in, RunOptions& out) {
   if (in.dims.empty()) return;
-  if (in.dims.size() == 1 || in.dims.size() > 3)
-    throw Error("--dims: expected ROWS COLS, or M K N together with --b");
+  if (in.dims.size() == 1 || in.dims.size() > 3) throw Error(kDimsExpected);
   std::vector<std::int64_t> sizes;
   for (const std::string& text : in.dims) {
     sizes.push_back(parse_number<std::int64_t>(text).value_or(0));
@@ -133,6 +135,18 @@ ElementType parse_c_type(const std::string& text) {
   throw Error(fmt::format("--c-type {}: expected {}", text, kCTypes));
 }
 
+// C of fp64 is fp64, and no other precision writes it.
+void check_c_type(const Cases& cases) {
+  const auto is_fp64 = [](Precision precision) { return precision == Precision::fp64; };
+  const auto& precisions = cases.precisions;
+  if (cases.c_type == ElementType::f64 &&
+      std::none_of(precisions.begin(), precisions.end(), is_fp64))
+    throw Error("--c-type fp64: expected --precision fp64");
+  if (bytes_of(cases.c_type) == 2 && std::all_of(precisions.begin(), precisions.end(), is_fp64))
+    throw Error(fmt::format("--c-type {}: expected a --precision other than fp64",
+                            to_string(cases.c_type)));
+}
+
 }  // namespace
 
 RunOptions resolve(CaseOptions in) {
@@ -182,6 +196,7 @@ RunOptions resolve(CaseOptions in) {
   check_scalars(out.cases);
   check_batch(out.cases);
   out.cases.c_type = parse_c_type(in.c_type);
+  check_c_type(out.cases);
   if (in.layout != "row" && in.layout != "col")
     throw Error(fmt::format("--b-layout {}: expected row or col", in.layout));
   out.cases.layout = in.layout == "col" ? Layout::col_major : Layout::row_major;

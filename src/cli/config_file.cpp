@@ -67,11 +67,16 @@ class Items {
       item.parents = {std::string(section)};
       item.name = key;
       item.inputs = inputs_of(*option, key, value);
-      if (!is_false_flag(*option, item)) items_.push_back(std::move(item));
+      if (is_false_flag(*option, item)) continue;
+      if (option->empty())  // else the command line gave it, which comes first
+        for (const std::string& name : names_of(*option))
+          places_[name] = fmt::format("{}:{}", file_, key.source().begin.line);
+      items_.push_back(std::move(item));
     }
   }
 
   std::vector<CLI::ConfigItem> take() { return std::move(items_); }
+  std::map<std::string, std::string> take_places() { return std::move(places_); }
 
  private:
   template <class... Parts>
@@ -126,6 +131,7 @@ class Items {
   const CLI::App& app_;
   std::string file_;
   std::vector<CLI::ConfigItem> items_;
+  std::map<std::string, std::string> places_;  // FILE:LINE of an option, by each of its names
 };
 
 }  // namespace
@@ -139,7 +145,13 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
   } catch (const toml::parse_error& error) {
     throw Error(fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
   }
+  places_ = items.take_places();
   return items.take();
+}
+
+std::string ConfigFile::with_place(const std::string& message) const {
+  const auto place = places_.find(message.substr(0, message.find_first_of(" :")));
+  return place == places_.end() ? message : fmt::format("{}: {}", place->second, message);
 }
 
 }  // namespace spmmbench

@@ -119,15 +119,33 @@ std::string conversion_error(const CLI::App& command, const std::string& message
                      message.substr(equals + 3));
 }
 
+// An option without its value or with too many, of which CLI11 says "--n: At Most 1 required but
+// received 2" and "--json: 1 required TEXT missing".
+std::string mismatch_error(const std::string& message) {
+  const std::string name = message.substr(0, message.find(':'));
+  if (message.ends_with(" missing")) return name + ": expected a value";
+  const std::string_view once = ": At Most 1 required but received ";
+  const std::size_t at = message.find(once);
+  if (at == std::string::npos) return message;
+  return fmt::format("{}: given {} times, expected once", name, message.substr(at + once.size()));
+}
+
 }  // namespace
 
-std::vector<std::string> option_names(const CLI::App& command) {
+std::vector<std::string> names_of(const CLI::Option& option) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-  }
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
   return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> all;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::vector<std::string> names = names_of(*option);
+    all.insert(all.end(), names.begin(), names.end());
+  }
+  return all;
 }
 
 void add_footers(CLI::App& app) {
@@ -161,6 +179,8 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
           : error.what();
   if (given != nullptr && dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
     message = conversion_error(*given, message);
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    message = mismatch_error(message);
   if (given != nullptr && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     for (const std::string& extra : app.remaining(true))
       if (extra.starts_with('-')) {

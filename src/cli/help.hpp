@@ -16,6 +16,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
                         const std::vector<std::string>& arguments);
 
 // With their dashes.
+std::vector<std::string> names_of(const CLI::Option& option);
 std::vector<std::string> option_names(const CLI::App& command);
 
 // For CLI11's check(): one of these words.

@@ -71,6 +71,7 @@ class Merge {
 
   ExitCode finish() {
     require_one_machine();
+    require_rows_of_replaced();
     const std::string missing = all_are_shards_ ? missing_shards(shards_) : std::string();
     joined_.shards.clear();
     if (!missing.empty()) {
@@ -162,6 +163,28 @@ class Merge {
     }
   }
 
+  // The file that OUT replaces may be a shard, where OUT was forgotten, or no document at all.
+  void require_rows_of_replaced() const {
+    const bool is_input = std::any_of(in_.in.begin(), in_.in.end(), [this](const auto& path) {
+      return !shared_name(in_.out, path).empty();
+    });
+    if (in_.overwrite || is_input || is_stream(in_.out) || !has_content(in_.out)) return;
+    std::size_t lost = 0;
+    try {
+      scan_document(in_.out, [&](const ResultRow& row) { lost += !rows_.contains(case_key(row)); });
+    } catch (const Error&) {
+      throw Error(
+          fmt::format("{}: is there and is no result document: expected another OUT, or "
+                      "--overwrite",
+                      in_.out));
+    }
+    if (lost > 0)
+      throw Error(
+          fmt::format("{}: has {} that no IN has: expected it among IN, another OUT, or "
+                      "--overwrite",
+                      in_.out, numbered(lost, "case")));
+  }
+
   // A row that counts.
   struct Row {
     std::string matrix, source;  // its identity, and where it was read
@@ -208,7 +231,8 @@ void add_merge(CLI::App& app, ExitCode& exit_code) {
                     "Join runs of different device, seed or protocol, and rows of one matrix from "
                     "different machines or builds");
   command->add_flag("--overwrite", in->overwrite,
-                    "Discard what an unfinished run left in OUT's journal");
+                    "Replace OUT whatever it has, and discard what an unfinished run left in its "
+                    "journal");
   command->callback([in, &exit_code] { exit_code = merge(*in); });
 }
 

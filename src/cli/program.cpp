@@ -76,7 +76,8 @@ ExitCode run_program(int argc, char** argv) {
         return fmt::format("{}: {}", path, other ? "expected a plain file" : "no such file");
       });
   app.allow_config_extras(CLI::config_extras_mode::error);
-  app.config_formatter(std::make_shared<ConfigFile>(app));
+  const auto config = std::make_shared<ConfigFile>(app);
+  app.config_formatter(config);
   refuse_empty_values(app);
   for (CLI::App* command : app.get_subcommands(nullptr)) {
     refuse_empty_values(*command);
@@ -86,10 +87,15 @@ ExitCode run_program(int argc, char** argv) {
   try {
     app.parse(words_of(app, argc, argv));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) throw Error(usage_error(app, error, {argv + 1, argv + argc}));
+    if (error.get_exit_code() != 0)
+      throw Error(config->with_place(usage_error(app, error, {argv + 1, argv + argc})));
     std::ostringstream text;  // of --help or --version
     app.exit(error, text, text);
     write_output(text.str());
+  } catch (const Error& error) {
+    const std::string placed = config->with_place(error.what());
+    if (placed == error.what()) throw;  // as what it is
+    throw Error(placed, error.code());
   }
   flush_output();
   return exit_code;

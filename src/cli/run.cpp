@@ -145,6 +145,8 @@ ExitCode run(const RunArguments& in, const std::string& config) {
   divide(in, options);
   options.outputs.tells_failures = options.outputs.quiet;
   if (!options.outputs.quiet) warn_of_unquoted_ampersand();
+  if (!options.outputs.quiet && options.cases.inputs.empty())
+    say("spmmbench: --shard {}: has none of the inputs\n", options.outputs.shard);
   return measure(std::move(options), config);
 }
 

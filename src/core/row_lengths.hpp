@@ -20,7 +20,7 @@ RowLengths row_lengths(const CsrMatrix& matrix);
 // The nonzeros of the longest row. Reads every row pointer.
 std::int64_t longest_row(const CsrMatrix& matrix);
 
-// The rows of a sample: so many that share a cache line of row pointers, in so many places.
+// The rows of a sample: this many that share a cache line of row pointers, in this many places.
 inline constexpr std::int64_t kSampledPlaces = 128, kRowsOfPlace = 8;
 // From such a sample; the matrix has a row at least.
 double share_of_empty_rows(const CsrMatrix& matrix);

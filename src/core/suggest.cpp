@@ -25,6 +25,12 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+// Without the dashes before the name of an option.
+std::size_t letters(std::string_view name) {
+  const std::size_t first = name.find_first_not_of('-');
+  return first == std::string_view::npos ? 0 : name.size() - first;
+}
+
 }  // namespace
 
 std::string closest(std::string_view typed, const std::vector<std::string>& known) {
@@ -39,7 +45,7 @@ std::string closest(std::string_view typed, const std::vector<std::string>& know
   }
   // With one of two letters wrong it is still a typing error; with three of three it is another
   // word.
-  const std::size_t most = std::max<std::size_t>(std::max(typed.size(), best.size()) / 3, 1);
+  const std::size_t most = std::max<std::size_t>(std::max(letters(typed), letters(best)) / 3, 1);
   return fewest <= most ? best : std::string();
 }
 

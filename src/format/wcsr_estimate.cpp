@@ -17,7 +17,7 @@ constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTileColumns = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = kSampledRows, kLeastSamples = 16;
 // Fewer samples suffice if every group has more nonzeros than there are columns, or than
-// kManyEntries, and the largest group has at most so many times the nonzeros of the smallest.
+// kManyEntries, and the largest group has at most this many times the nonzeros of the smallest.
 constexpr std::int64_t kLeastFull = 8, kLeastAlike = 4;
 constexpr double kFullSpread = 2, kAlikeSpread = 1.25;
 constexpr std::int64_t kManyEntries = 1 << 10;  // of a group
@@ -258,7 +258,7 @@ void prefetch(const CsrMatrix& matrix, const Permutation& row_order, const Sampl
   }
 }
 
-// One of so many drawn groups is measured.
+// One of this many drawn groups is measured.
 std::size_t every_measured(const CsrMatrix& matrix, const std::vector<Group>& drawn) {
   std::int64_t entries = 0, most = 0, fewest = std::numeric_limits<std::int64_t>::max();
   for (const Group& group : drawn) {

@@ -9,7 +9,7 @@
 
 namespace spmmbench {
 
-// Device::time_us of each of so many batches, one after another.
+// Device::time_us of each of this many batches, one after another.
 using TimesOfBatches = std::function<std::vector<double>(int batches)>;
 
 // A device that can hold its stream until all batches are enqueued, so that launches which take

@@ -12,7 +12,7 @@ namespace {
 constexpr int kCopyThreads = 256;
 constexpr int kHeldWords = 4;  // words of a thread that are on their way
 
-// So many neighbouring threads copy a line, a word each at a time; `lanes` divides a warp.
+// This many neighbouring threads copy a line, a word each at a time; `lanes` divides a warp.
 __global__ void __launch_bounds__(kCopyThreads)
     copy_lines_kernel(const uint4* from, const std::int32_t* lines, std::int64_t count,
                       std::int64_t words, int lanes, uint4* to) {

@@ -341,8 +341,8 @@ class CudaDevice final : public Device, public BatchTimer {
         std::min((elements + kFillThreads - 1) / kFillThreads, kBlocksPerSm * info_.sm_count));
   }
 
-  // Holds the stream while it lives, or for so many cycles: a launch that waits for the device may
-  // not wait for ever.
+  // Holds the stream while it lives, or for this many cycles: a launch that waits for the device
+  // may not wait for ever.
   class Held {
    public:
     explicit Held(CudaDevice& device, std::int64_t most_cycles = kMaxHoldCycles) : device_(device) {

@@ -51,7 +51,7 @@ __device__ T from_double(double x) {  // which fp32 holds where T is narrower
   else return from_float<T>(static_cast<float>(x));
 }
 
-// Calls `function` with a null pointer of the type that lies in memory, of so many bytes:
+// Calls `function` with a null pointer of the type that lies in memory, of this many bytes:
 // `visit_element_type(type, [&](auto* tag) { using T = std::remove_pointer_t<decltype(tag)>; })`.
 // The default leaves out fp64, for kernels that add in fp32, and fp8, which no C has.
 template <std::size_t kLeastBytes = sizeof(__half), std::size_t kMostBytes = sizeof(float),

@@ -44,7 +44,7 @@ std::size_t last_level_cache_bytes() {
   if (const char* const given = std::getenv("SPMMBENCH_CACHE_MIB"); given != nullptr) {
     const std::uint32_t mib = parse_number<std::uint32_t>(given).value_or(0);
     if (mib == 0)
-      throw Error(fmt::format("SPMMBENCH_CACHE_MIB={}: expected a number from 1", given));
+      throw Error(fmt::format("SPMMBENCH_CACHE_MIB={}: expected an integer from 1, in MiB", given));
     return std::size_t{mib} << 20;
   }
   for (const int name : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})

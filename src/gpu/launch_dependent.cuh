@@ -18,8 +18,8 @@ bool kernel_waits(Kernel* kernel) {
   return attributes.ptxVersion >= kFirstThatWaits;
 }
 
-// Enqueues a kernel of so many blocks and threads of each that calls cudaGridDependencySynchronize
-// before it reads or writes what others do.
+// Enqueues a kernel of this many blocks and threads of each that calls
+// cudaGridDependencySynchronize before it reads or writes what others do.
 template <class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                       Stream stream, Arguments... arguments) {

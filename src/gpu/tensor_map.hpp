@@ -30,7 +30,7 @@ CUtensorMap make_tensor_map(const void* data, ElementType type,
 CUtensorMap make_tensor_map(const DenseView& view, std::uint32_t box_lines,
                             std::uint32_t box_elements, TensorMapOptions options = {});
 
-// A view of B for boxes of so many columns, at most 128 bytes (plugin.h). If rows of B have the
+// A view of B for boxes of this many columns, at most 128 bytes (plugin.h). If rows of B have the
 // memory, they end for the tensor map where the last box ends, since a box that is cut takes longer
 // (docs/kernels/dense_cluster.md). The values read behind the last column are not used.
 DenseView with_whole_boxes(const DenseView& row_major, std::int64_t box_columns);

@@ -30,7 +30,7 @@ class Watcher {
   // Begins to look at elements of that type, kMostPlaces at most. False where that does not begin
   // at once, as where kernels run one after the other.
   virtual bool begin(ElementType type, std::span<const void* const> places) = 0;
-  // Enqueues the end: until what is on the device's stream is done, but for so many cycles of the
+  // Enqueues the end: until what is on the device's stream is done, but for this many cycles of the
   // device's clock at most.
   virtual void end() = 0;
   // The ranges of all places come one after the other, once for each launch. Says of each whether

@@ -11,7 +11,7 @@
 
 namespace spmmbench {
 
-// Checks that a matrix can have so many rows and columns, and that memory suffices. Throws Error
+// Checks that a matrix can have this many rows and columns, and that memory suffices. Throws Error
 // that begins with `name`.
 void require_extent(const std::string& name, std::int64_t rows, std::int64_t cols);
 

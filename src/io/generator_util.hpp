@@ -76,7 +76,7 @@ class LacksMemory : public Error {
 // columns of some rows in room for twice as many, and the joined ones. Of edges: their columns too.
 inline constexpr double kBytesOfRows = 12, kBytesOfEdges = 16;
 
-// Throws Error when a matrix of about so many entries is too large for any host, and LacksMemory
+// Throws Error when a matrix of about this many entries is too large for any host, and LacksMemory
 // when it is too large for this one.
 void require_entries(double expected, double bytes_of_entry = kBytesOfRows);
 

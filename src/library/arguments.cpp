@@ -35,12 +35,13 @@ class Reader {
  public:
   Reader(std::int32_t memory, Device& device) : memory_(memory), device_(device) {}
 
+  // `name`: of the array, for what is wrong with it.
   template <class From>
-  std::vector<From> read(const void* from, std::int64_t count) const {
+  std::vector<From> read(const void* from, std::int64_t count, const char* name) const {
     std::vector<From> out(count);
     const std::size_t bytes = out.size() * sizeof(From);
     if (count == 0) return out;
-    if (from == nullptr) throw Error("spmmbench_csr: an array is NULL");
+    if (from == nullptr) throw Error(fmt::format("spmmbench_csr: {} is NULL", name));
     if (memory_ == SPMMBENCH_CUDA) device_.download(out.data(), from, bytes);
     else std::memcpy(out.data(), from, bytes);
     return out;
@@ -49,25 +50,26 @@ class Reader {
   // Indices of either width, as To. `limit`: the largest that is allowed.
   template <class To>
   std::vector<To> read_indices(const void* from, std::int64_t count, std::int32_t type,
-                               std::int64_t limit) const {
+                               std::int64_t limit, const char* name) const {
     const auto narrow = [&](const auto& wide) {
       std::vector<To> out(wide.size());
       for (std::size_t i = 0; i < wide.size(); ++i) {
         if (wide[i] < 0 || wide[i] > limit)
-          throw Error(fmt::format("spmmbench_csr: index {} is not in [0, {}]", wide[i], limit));
+          throw Error(fmt::format("spmmbench_csr: index {} is not in [0, {}]: {}[{}]", wide[i],
+                                  limit, name, i));
         out[i] = static_cast<To>(wide[i]);
       }
       return out;
     };
-    if (is_wide(type)) return narrow(read<std::int64_t>(from, count));
-    return narrow(read<std::int32_t>(from, count));
+    if (is_wide(type)) return narrow(read<std::int64_t>(from, count, name));
+    return narrow(read<std::int32_t>(from, count, name));
   }
 
   // As Value: float or double.
   template <class Value>
   std::vector<Value> read_values(const void* from, std::int64_t count, ElementType type) const {
     return visit_element(type, [&](auto element) {
-      const auto bits = read<typename decltype(element)::Bits>(from, count);
+      const auto bits = read<typename decltype(element)::Bits>(from, count, "values");
       std::vector<Value> out(bits.size());
       std::transform(bits.begin(), bits.end(), out.begin(),
                      [&](auto each) { return static_cast<Value>(element.decode(each)); });
@@ -145,12 +147,12 @@ CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memo
   const Reader reader(given.memory, memory);
   CsrMatrix a{given.rows, given.cols, {}, {}, {}};
   a.row_ptr = reader.read_indices<std::int64_t>(given.row_ptr, given.rows + 1, given.row_ptr_type,
-                                                given.nnz);
+                                                given.nnz, "row_ptr");
   if (a.row_ptr.back() != given.nnz)
     throw Error(
         fmt::format("spmmbench_csr: row_ptr ends with {}, nnz is {}", a.row_ptr.back(), given.nnz));
   a.col_idx = reader.read_indices<std::int32_t>(given.col_idx, given.nnz, given.col_idx_type,
-                                                given.cols - 1);
+                                                given.cols - 1, "col_idx");
   if (given.values == nullptr) {
     a.values.assign(given.nnz, 1.0F);
   } else {
@@ -176,7 +178,8 @@ CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memo
 
 std::vector<std::int32_t> read_row_ids(const spmmbench_csr& given, Device& memory) {
   if (given.row_ids == nullptr) return {};
-  auto row_ids = Reader(given.memory, memory).read<std::int32_t>(given.row_ids, given.rows);
+  auto row_ids =
+      Reader(given.memory, memory).read<std::int32_t>(given.row_ids, given.rows, "row_ids");
   validate_permutation(row_ids, given.rows);
   return row_ids;
 }

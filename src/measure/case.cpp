@@ -44,12 +44,12 @@ bool picks(const CaseInput& input) {
 // What the program finds out about a row is not what its kernel says of itself.
 void refuse_own_metrics(const PlanReport& report) {
   constexpr std::array kMeasuredHere = {
-      "a_rounded_to_zero", "a_scale",         "a_scale_log2",     "a_scales",
-      "b_scale",           "b_scales",        "bits_equal",       "bits_predicted",
-      "elsewhere_ms",      "first_launch_us", "first_prepare_ms", "gpu_processes",
-      "inspect_b_us",      "launch_stall_ms", "least_us",         "preemptions_per_s",
-      "prepare_wall_ms",   "processors_used", "thread_ms",        "throttle_reasons",
-      "throttled_repeats", "zero_c_us"};
+      "a_not_finite",      "a_rounded_to_zero", "a_scale",         "a_scale_log2",
+      "a_scales",          "b_scale",           "b_scales",        "bits_equal",
+      "bits_predicted",    "elsewhere_ms",      "first_launch_us", "first_prepare_ms",
+      "gpu_processes",     "inspect_b_us",      "launch_stall_ms", "least_us",
+      "preemptions_per_s", "prepare_wall_ms",   "processors_used", "thread_ms",
+      "throttle_reasons",  "throttled_repeats", "zero_c_us"};
   for (const char* own : kMeasuredHere)
     if (report.metrics.contains(own))
       throw Error(fmt::format("reports '{}', which the program measures itself", own));

@@ -156,8 +156,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
                                         ResultRow& row) {
   // The first launches of a batch, launched once more, show what a launch in the middle of others
   // does, but for one that leaves its work out where others follow. A batch that is watched shows
-  // all of them. One of each block of samples is followed by one or the other, and at least so many
-  // are in all.
+  // all of them. One of each block of samples is followed by one or the other, and at least this
+  // many are in all.
   constexpr int kFewestChecks = 8, kFewestWhereWatched = 3;
   constexpr int kSamples = 4, kLaterSamples = 8, kEarly = 32;  // of a block; samples before these
   constexpr int kSamplesWhereWatched = 12;

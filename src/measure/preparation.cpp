@@ -209,7 +209,7 @@ MadePlan make_plan(const CaseInput& input, ResultRow& row) {
 
 void add_hidden_work(const MadePlan& made, double exact_ms, const DeviceInfo& device,
                      ResultRow& row) {
-  constexpr double kUneven = 2;  // equal work takes up to so many times as long
+  constexpr double kUneven = 2;  // equal work takes up to this many times as long
   const auto us = [&](const char* metric) {
     const auto found = row.metrics.find(metric);
     return found == row.metrics.end() ? 0 : found->second;

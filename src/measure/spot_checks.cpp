@@ -25,7 +25,7 @@ constexpr int kWatchedRows = 4;        // for each batch: short ones, and as man
 constexpr std::int64_t kColumns = 16;  // of each, where the row is short
 // Products of all of them: some 50 us on a processor, which computes their B anew.
 constexpr std::int64_t kProducts = 4'096;
-constexpr std::int64_t kMostSpared = 8;  // of so many picks of a long row at least one counts
+constexpr std::int64_t kMostSpared = 8;  // of this many picks of a long row at least one counts
 // Products that are computed while a batch runs, in half a millisecond or less.
 constexpr std::int64_t kProductsWithin = 24'576;
 constexpr std::int64_t kFewestWithin = 8;  // launches

@@ -68,8 +68,8 @@ class SpotChecks {
     return constant_b_ || update_.beta != 0 ? std::numeric_limits<int>::max() : views();
   }
 
-  // Of a batch of so many launches. Without `write_now`, write_changes is called within the batch,
-  // before its last launch.
+  // Of a batch of this many launches. Without `write_now`, write_changes is called within the
+  // batch, before its last launch.
   void before(int launches, bool write_now = true);
   // Draws the changes of the batch that comes next, and computes what they make of C. Spares
   // `before` that of the same batch.

@@ -38,14 +38,14 @@ struct Gathering {
 double one_after_another_us(double product_us, const Gathering& gathering);
 double overlapped_us(double product_us, const Gathering& gathering);
 
-// What one GPU's product must take at the least so that it pays to divide it among `gpus`, in the
-// faster of both ways. The parts of the product are taken to be as fast as 1 / gpus of it. With the
-// share f of the K rows of B that a GPU receives from others, of all that others have, no latency
-// and no overlap, this is f K N s / W: s bytes an element, W bytes a second.
+// The least time of one GPU's product from which it pays to divide it among `gpus`, in the faster
+// of both ways. Each part is assumed to take 1 / gpus of it. Without latency and overlap this is f
+// K N s / W: f is the share of the rows of others that a GPU receives, s the bytes of an element
+// and W the bytes a second.
 double pays_from_us(const Gathering& gathering, int gpus);
 
-// The same where the product reads rows of others where they lie: `meet_us` after it was enqueued,
-// for `read_us` at the least.
+// The same if the product reads rows of others in place. It begins to read them `meet_us` after it
+// was enqueued, and takes `read_us` for that at the least.
 double pays_from_us_in_place(double meet_us, double read_us, int gpus);
 
 }  // namespace spmmbench

@@ -22,7 +22,7 @@ Split parse_split(std::string_view text);  // throws Error
 // Whether a product needs rows of B that another GPU has.
 inline bool gathers_rows(Split split) { return split != Split::columns; }
 
-// So many parts by rows, each in so many by columns. Part (i, j) has rank i * columns + j.
+// This many parts by rows, each in this many by columns. Part (i, j) has rank i * columns + j.
 struct Grid {
   int rows = 1, columns = 1;
   int row_of(int rank) const { return rank / columns; }
@@ -41,7 +41,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// [0, count) in so many ranges whose sizes differ by at most 1.
+// [0, count) in this many ranges whose sizes differ by at most 1.
 std::vector<Range> equal_ranges(std::int64_t count, int parts);
 // The rows of A in ranges that should take the same time: equal sums of nonzeros and of
 // kRowInNonzeros for each row.
@@ -91,12 +91,13 @@ inline bool has_needed_rows(Way way) { return way == Way::needed_rows || way == 
 // Rows that are needed must be packed, and each pair of GPUs exchanges its own number of them: this
 // pays where less than kNeededShare of all rows move.
 inline constexpr double kNeededShare = 0.75;
-// A row that is read over the link takes the time of so many in memory: 4.3 TB/s and 345 GB/s of
-// two H200. `peer` reads rows in place where even most_reads_in_place take less time than a part's
-// own rows of B and C in memory, a row of C in fp32 being two of B in fp16, and so hide behind the
-// product of any kernel; and where they are few, else a pull beside the product hides better. So
-// many rows of 256 bytes come over the link in 6 us, about what such a pull takes for its second
-// stream and launch.
+// `peer` reads rows of other GPUs in place if both conditions hold; else it pulls.
+//   - Even most_reads_in_place take less time than a part's own rows of B and C take in memory, so
+//     that they hide behind the product of any kernel. A row over the link counts as
+//     kRowsOfARowRead rows in memory (345 GB/s and 4.3 TB/s of two H200), a row of C in fp32 as two
+//     of B in fp16.
+//   - They are at most kFewReads. That many rows of 256 bytes take 6 us over the link, about what a
+//     pull beside the product takes for its second stream and launch.
 inline constexpr std::int64_t kRowsOfARowRead = 12, kFewReads = 8192;
 Way choose_way(Split split, const RowParts& parts);
 

@@ -56,7 +56,7 @@ class Team {
 
  private:
   void measure_links();
-  // `time` gives microseconds of so many launches on this rank.
+  // `time` gives microseconds of this many launches on this rank.
   Timing sample(const std::function<double()>& time, const SampleLimits& limits, int launches,
                 bool cold);
   double slowest_us(const std::function<double()>& time, bool cold = false);

@@ -5,7 +5,7 @@
 
 namespace spmmbench {
 
-// After so many seconds the process writes `line` to stderr and ends with ExitCode::some_failed,
+// After this many seconds the process writes `line` to stderr and ends with ExitCode::some_failed,
 // whatever its threads do, unless it has called cancel_deadline() or set another one.
 void set_deadline(double seconds, const std::string& line);
 void cancel_deadline();

@@ -104,13 +104,21 @@ std::optional<Place> place_of_environment() {
        "OMPI_COMM_WORLD_RANK"},
       {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_ID"}};
   for (const Launcher& launcher : kLaunchers) {
+    const char* const rank_text = std::getenv(launcher.rank);
+    const char* const ranks_text = std::getenv(launcher.ranks);
+    if (rank_text == nullptr || ranks_text == nullptr || std::getenv(launcher.mark) == nullptr)
+      continue;
     const auto rank = number_of(launcher.rank), ranks = number_of(launcher.ranks);
-    if (!rank || !ranks || std::getenv(launcher.mark) == nullptr) continue;
+    if (!rank || !ranks)
+      throw Error(fmt::format("{}={} and {}={}: expected integers", launcher.rank, rank_text,
+                              launcher.ranks, ranks_text));
     if (*rank < 0 || *rank >= *ranks)
       throw Error(fmt::format("{}={}: expected less than {}={}", launcher.rank, *rank,
                               launcher.ranks, *ranks));
     const char* const host = std::getenv("MASTER_ADDR");
     const char* const port = std::getenv("MASTER_PORT");
+    if (port != nullptr && parse_number<std::uint16_t>(port).value_or(0) == 0)
+      throw Error(fmt::format("MASTER_PORT={}: expected a port from 1 to 65535", port));
     return Place{*rank, *ranks, number_of(launcher.on_host).value_or(*rank),
                  fmt::format("{}:{}", host == nullptr ? "127.0.0.1" : host,
                              port == nullptr ? kDefaultPort : port)};

@@ -11,7 +11,7 @@
 
 namespace spmmbench {
 
-// A row's key has so many bits: its first column, then the upper bits of the next ones. With 16
+// A row's key has this many bits: its first column, then the upper bits of the next ones. With 16
 // the row order `match` gathers 1.01 of what it does with 24, and with 64 no less
 // (docs/decisions/row-orders.md).
 constexpr int kRowKeyBits = 24;
@@ -24,7 +24,7 @@ class RowKeys {
     bits_ = std::max(1, bits_of(none_));
   }
 
-  // Of a row of so many columns, which ascend. Empty rows have the largest.
+  // Of a row of this many columns, which ascend. Empty rows have the largest.
   SPMMBENCH_HOST_DEVICE constexpr std::uint32_t of_row(const std::int32_t* columns,
                                                        std::int64_t length) const {
     std::uint32_t key = 0;

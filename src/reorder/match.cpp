@@ -150,7 +150,7 @@ class Ranks {
  public:
   explicit Ranks(std::int32_t count) : end_(count), of_part_((count + kPart - 1) / kPart) {}
 
-  // Fills all by so many threads with a table each. find(table, i) returns those of cluster i, of
+  // Fills all by this many threads with a table each. find(table, i) returns those of cluster i, of
   // which most_of(i) are kept.
   template <class Make, class Most, class Find>
   void fill(int threads, const Make& make, const Most& most_of, const Find& find) {
@@ -257,7 +257,7 @@ Ranks rank_clusters(const CsrMatrix& matrix, const Clusters& all, const Joined& 
   return out;
 }
 
-// What a window of these rows gathers, as a sampled row of so many columns adds it to Sample.
+// What a window of these rows gathers, as a sampled row of this many columns adds it to Sample.
 std::uint64_t gathered_by_window(std::span<const Columns> rows, std::int32_t columns) {
   std::int64_t entries = 0;
   for (const Columns row : rows) entries += std::ssize(row);

@@ -22,7 +22,7 @@ std::optional<Height> height_of(std::string_view spec);
 
 constexpr int kLevels = 5;     // clusters of 2^5 rows
 constexpr int kLowLevels = 3;  // clusters of 2^3 rows
-// Height::by_need joins more than kLowLevels where clusters of four rows have at most so many of
+// Height::by_need joins more than kLowLevels where clusters of four rows have at most this many of
 // the columns of pairs, in percent. Higher windows are then worth their registers: of 45 matrices
 // ten have at most 71, and the others at least 75 (docs/decisions/row-orders.md).
 constexpr std::int64_t kAlikePercent = 72;
@@ -60,7 +60,7 @@ struct Sample {
     return 100 * shared >= least * kUnits * columns && 100 * matched <= kMostPercent * natural;
   }
 };
-// Rows of a window, and so many of its nonzeros are looked up in the rows before their own.
+// Rows of a window, and this many of its nonzeros are looked up in the rows before their own.
 constexpr int kWindowRows = 8, kTested = 128;
 // The natural window of a row: the first of these rows that are not empty.
 constexpr int kWindowReach = 32;
@@ -86,7 +86,7 @@ SPMMBENCH_HOST_DEVICE constexpr std::int32_t near_of(std::int32_t columns) {
 // Columns of more rows tell little of any two of them and are not looked at: gathers stay
 // (docs/decisions/row-orders.md), and such columns would be most of the work of graphs with hubs.
 constexpr std::int32_t kMostOfColumn = 1024;
-// Of a longer list of rows only so many places are read, around the row that reads it: more for a
+// Of a longer list of rows only this many places are read, around the row that reads it: more for a
 // row of few columns, which all may have long lists, and for one of which few columns are looked
 // at.
 constexpr std::int32_t kMostPlaces = 64, kSomePlaces = 32, kFewPlaces = 16;
@@ -152,7 +152,7 @@ SPMMBENCH_HOST_DEVICE constexpr std::int32_t ranked_partner(std::int32_t own, st
   return own ^ static_cast<std::int32_t>(~static_cast<std::uint32_t>(rank));
 }
 
-// The columns of a cluster as a set of so many bits, one for each column: a bit may stand for
+// The columns of a cluster as a set of this many bits, one for each column: a bit may stand for
 // several. Sets of 512 bits gather 1.003 of what these do, of 256 bits 1.010
 // (docs/decisions/row-orders.md).
 constexpr int kSketchBits = 1024, kSketchWords = kSketchBits / 32;
@@ -231,7 +231,7 @@ SPMMBENCH_HOST_DEVICE inline std::uint64_t shared_with(std::uint64_t rank, std::
   return static_cast<std::uint64_t>(share * static_cast<float>(Sample::kUnits)) *
          static_cast<std::uint64_t>(columns);
 }
-// What it adds for a window of `entries` nonzeros; of those tested so many are the first in their
+// What it adds for a window of `entries` nonzeros; of those tested this many are the first in their
 // columns.
 SPMMBENCH_HOST_DEVICE constexpr std::int32_t tested_of(std::int64_t entries) {
   return static_cast<std::int32_t>(entries < kTested ? entries : kTested);
@@ -245,8 +245,8 @@ SPMMBENCH_HOST_DEVICE constexpr std::uint64_t gathered_by(std::int32_t firsts, s
          static_cast<std::uint64_t>(tested_of(entries)) * static_cast<std::uint64_t>(columns);
 }
 
-// Columns that are looked at, of whose lists at most so many places are read, and which the i-th of
-// them is.
+// Columns that are looked at, of whose lists at most this many places are read, and which the i-th
+// of them is.
 SPMMBENCH_HOST_DEVICE constexpr std::int32_t used_columns(std::int32_t columns, std::int32_t most) {
   return columns < kMostPlacesOfAll / most ? columns : kMostPlacesOfAll / most;
 }

@@ -214,7 +214,7 @@ class Packing {
 
 // `start`: the rows in the order in which they begin chains of windows, empty for natural.
 Permutation pack(const CsrMatrix& matrix, const Permutation& start, int window_rows, int most) {
-  // Rows are packed in parts of so many, several at a time. The tables of a part stay in a cache.
+  // Rows are packed in parts of this many, several at a time. The tables of a part stay in a cache.
   constexpr std::int64_t kPartRows = 1 << 18;
   std::vector<std::int32_t> rows;  // that are not empty
   rows.reserve(matrix.rows);

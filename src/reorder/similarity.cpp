@@ -6,8 +6,8 @@
 namespace spmmbench {
 namespace {
 
-// Where one of two rows is more than so many times as long as the other, it is faster to search the
-// long row for each column of the short one than to merge them.
+// Where one of two rows is more than this many times as long as the other, it is faster to search
+// the long row for each column of the short one than to merge them.
 constexpr std::int64_t kSearchRatio = 16;
 
 }  // namespace

@@ -84,7 +84,7 @@ class Answers {
 };
 
 // "1 call: cublas_dense, 412 us in all \u00b7 from 9 calls: async_wcsr, 86.1 us a call \u00b7 ...".
-// With `calls` > 0 it begins with what to call for so many calls. Where one of the rows is too
+// With `calls` > 0 it begins with what to call for this many calls. Where one of the rows is too
 // noisy, it says that it cannot tell.
 std::string to_string(const Answer& answer, std::int64_t calls = 0);
 

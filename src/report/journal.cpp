@@ -23,7 +23,7 @@
 namespace spmmbench {
 namespace {
 
-// The context is written on so many lines, so that damage to one line loses no rows.
+// The context is written on this many lines, so that damage to one line loses no rows.
 constexpr int kContextLines = 2;
 
 struct Contents {

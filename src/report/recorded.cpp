@@ -35,6 +35,10 @@ bool is_journal(const std::string& path) {
 
 ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t> calls,
                              std::vector<std::string>* damaged) {
+  if (const std::string journal = journal_of({path, ""});
+      !std::filesystem::exists(path) && std::filesystem::exists(journal))
+    throw Error(fmt::format("{}: no such file; {} has the rows of the run that has not ended", path,
+                            journal));
   ResultDocument document = is_journal(path) ? read_journal(path, damaged) : read_document(path);
   require_consistent(path, document.rows);
   if (calls) document.context.calls = *calls;

@@ -65,6 +65,8 @@ void Warnings::add(const ResultRow& row) {
     noisy_.note(noise * 100, row);
   if (const double step = std::max(timer_step(hot), timer_step(*row.cold)); step > noise_limit_)
     coarse_.note(step * 100, row);
+  if (const auto it = row.metrics.find("a_not_finite"); it != row.metrics.end())
+    not_finite_.note(it->second, row);
   if (const auto it = row.metrics.find("throttle_reasons"); it != row.metrics.end())
     throttled_.note(it->second, row);
   if (const double start = hot.samples_us.front() / hot.q3_us; start > kSlowStart)
@@ -108,6 +110,12 @@ std::vector<std::string> Warnings::lines() const {
         "the error bound says that C is right, and in long rows it hides a missing nonzero. "
         "Where memory was short, run again with --isolate or on a device with more",
         of_all(untested_), untested_.worst, untested_.where, why_untested_));
+  if (not_finite_.rows > 0)
+    lines.push_back(fmt::format(
+        "A of {} has values that are NaN or infinite (most {:.0f}: {}), and so are the elements of "
+        "C that they meet. fp64 values beyond the range of fp32 become infinite; --precision fp64 "
+        "keeps them",
+        of_all(not_finite_), not_finite_.worst, not_finite_.where));
   if (preempted_.rows > 0)
     lines.push_back(
         fmt::format("other work took the processors in {} (worst {:.0f} times a second and thread: "

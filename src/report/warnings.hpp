@@ -30,7 +30,7 @@ class Warnings {
   double noise_limit_, timer_floor_us_;
   int rows_ = 0;
   Kind preempted_, noisy_, throttled_, slow_start_, cold_, untested_, slow_first_, slow_prepare_,
-      elsewhere_, stalls_, shared_, processors_, threads_, coarse_;
+      elsewhere_, stalls_, shared_, processors_, threads_, coarse_, not_finite_;
   std::string drift_;         // of the clock; empty where it kept its rate
   std::string why_untested_;  // the row that untested_ names
 };

@@ -147,6 +147,7 @@ void MatrixRun::note_a(const PlannedCase& planned, ResultRow& row) const {
   if (a_.log2_scale() != 0) row.metrics["a_scale_log2"] = a_.log2_scale();
   if (a_.rounded_to_zero() != 0)
     row.metrics["a_rounded_to_zero"] = static_cast<double>(a_.rounded_to_zero());
+  if (a_.not_finite() != 0) row.metrics["a_not_finite"] = static_cast<double>(a_.not_finite());
   if (has_block_scales(planned.group->precision))
     row.metrics["a_scales"] = static_cast<double>(a_.csr().block_scales.size());
   else if (is_scaled(planned.group->precision)) row.metrics["a_scale"] = a_.csr().scale;

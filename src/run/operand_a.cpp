@@ -11,13 +11,18 @@
 namespace spmmbench {
 namespace {
 
+struct Examined {
+  int log2_scale = 0;
+  std::int64_t not_finite = 0;  // values that are NaN or infinite
+};
+
 // The power of two by which values are scaled. They are scaled so that the largest lies in [1, 2),
 // where it is too large for sums of many products, or where it is below 1 and others are too small
 // to be normal numbers. Where the precision has a scale of its own, a power of two only keeps that
 // within a range whose products fp32 holds.
 constexpr int kMostOfScale = 40;
 template <class Value>
-int scale_for(const std::vector<Value>& values, Precision precision) {
+Examined examine(const std::vector<Value>& values, Precision precision) {
   const ElementType type = storage_type(precision);
   // 2^10 for fp16, which overflows at 2^16. 2^90 for the range of fp32, so that a sum of 2^31
   // products stays below 2^127; likewise 2^986 in fp64.
@@ -26,18 +31,22 @@ int scale_for(const std::vector<Value>& values, Precision precision) {
       std::ldexp(1, std::min(std::ilogb(overflow_threshold(type)) - 5, most_of_sum));
   Value largest = 0;
   Value smallest = std::numeric_limits<Value>::infinity();  // of the values that are not zero
-#pragma omp parallel for schedule(static) reduction(max : largest) reduction(min : smallest)
+  std::int64_t not_finite = 0;
+#pragma omp parallel for schedule(static) reduction(max : largest) reduction(min : smallest) \
+    reduction(+ : not_finite)
   for (const Value value : values) {
     const Value magnitude = std::abs(value);
+    not_finite += std::isfinite(value) ? 0 : 1;
     if (!std::isfinite(value) || magnitude == 0) continue;
     largest = std::max(largest, magnitude);
     smallest = std::min(smallest, magnitude);
   }
-  if (is_scaled(precision))
-    return largest > 0 && std::abs(std::ilogb(largest)) > kMostOfScale ? -std::ilogb(largest) : 0;
   const bool too_large = largest > most;
   const bool too_small = largest > 0 && largest < 1 && smallest < smallest_normal(type);
-  return too_large || too_small ? -std::ilogb(largest) : 0;
+  const bool scales = is_scaled(precision)
+                          ? largest > 0 && std::abs(std::ilogb(largest)) > kMostOfScale
+                          : too_large || too_small;
+  return {scales ? -std::ilogb(largest) : 0, not_finite};
 }
 
 // Divides by `scale` too. Returns how many values became zero.
@@ -79,6 +88,7 @@ void OperandA::restore() {
   reordered_.reset();
   log2_scale_ = 0;
   rounded_to_zero_ = 0;
+  not_finite_ = 0;
 }
 
 void OperandA::select(const Spec& reorder, Precision precision, bool binary) {
@@ -94,7 +104,8 @@ void OperandA::select(const Spec& reorder, Precision precision, bool binary) {
   if (binary)
     unrounded_ = std::exchange(original_.values, std::vector<float>(original_.values.size(), 1.0F));
   if (precision == Precision::fp64) return select_fp64(reorder, binary);
-  const int scale = scale_for(original_.values, precision);
+  const auto [scale, not_finite] = examine(original_.values, precision);
+  not_finite_ = not_finite;
   if (!row_ids().empty()) {
     reordered_ = permute_rows(original_, *order_);
     if (!orders_of_reordered_)
@@ -117,7 +128,9 @@ void OperandA::select_fp64(const Spec& reorder, bool binary) {
   if (binary || loaded64_.empty())
     original_.values64.assign(original_.values.begin(), original_.values.end());
   else original_.values64 = loaded64_;
-  log2_scale_ = scale_for(original_.values64, Precision::fp64);
+  const Examined seen = examine(original_.values64, Precision::fp64);
+  log2_scale_ = seen.log2_scale;
+  not_finite_ = seen.not_finite;
   if (log2_scale_ != 0)
     rounded_to_zero_ = round_values(original_.values64, Precision::fp64, log2_scale_, 1);
   if (row_ids().empty()) return;

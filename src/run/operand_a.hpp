@@ -38,6 +38,7 @@ class OperandA {
   // precision. Scaling changes no timing and no relative error.
   int log2_scale() const { return log2_scale_; }
   std::int64_t rounded_to_zero() const { return rounded_to_zero_; }  // nonzeros that became 0
+  std::int64_t not_finite() const { return not_finite_; }  // values that are NaN or infinite
 
  private:
   void restore();
@@ -53,6 +54,7 @@ class OperandA {
   StageTimer reorder_stages_;
   int log2_scale_ = 0;
   std::int64_t rounded_to_zero_ = 0;
+  std::int64_t not_finite_ = 0;
 };
 
 }  // namespace spmmbench

@@ -55,7 +55,7 @@ struct Cases {
 struct Protocol {
   SampleLimits limits;
   bool repeat_check = false;              // compare the bits of repeated launches
-  std::vector<std::int64_t> calls_curve;  // to measure with preparation: so many calls each
+  std::vector<std::int64_t> calls_curve;  // to measure with preparation: this many calls each
   bool one_launch = false;                // between profiler brackets, instead of timing
   bool isolate = false;                   // each case in a child
   bool interleave = false;                // the kernels of a matrix in turns (run/turns.hpp)

@@ -17,7 +17,7 @@ inline constexpr int kTurns = 4;
 // The protocol of one turn: the caps of sampling are divided among the turns.
 Protocol of_turn(Protocol whole);
 
-// The order of so many kernels in a turn: a permutation that depends on seed and turn alone.
+// The order of this many kernels in a turn: a permutation that depends on seed and turn alone.
 std::vector<std::size_t> order_of_turn(std::size_t kernels, std::uint64_t seed, int turn);
 
 // One row of what a case gave in its turns: the samples of all of them, the stages of the one that

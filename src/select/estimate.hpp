@@ -39,7 +39,7 @@ struct Scale {
 
 inline constexpr std::int64_t kAnyN = std::numeric_limits<std::int64_t>::max();
 
-// Of a call with at most so many columns of B; rows with fewer come first.
+// Of a call with at most this many columns of B; rows with fewer come first.
 struct Factors {
   std::string_view table;  // Estimator::table
   std::int64_t most_n;

@@ -30,7 +30,7 @@ CacheEntry order_key(const CsrMatrix& matrix, const Spec& order) {
           {"program", this_program()}};
 }
 
-// "2 0 1"; empty where that is no permutation of so many rows.
+// "2 0 1"; empty where that is no permutation of this many rows.
 std::optional<Permutation> parse_rows(const std::string& text, std::int64_t rows) {
   Permutation order;
   order.reserve(rows);

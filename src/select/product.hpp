@@ -29,9 +29,9 @@ struct Product {
   double entries;  // of A, zeros included
 
   double memory_us(double bytes) const { return bytes / device.memory_bytes_per_us; }
-  // The share of so many bytes that the L2 cache cannot hold while other data streams through it.
+  // The share of this many bytes that the L2 cache cannot hold while other data streams through it.
   double spilled(double bytes) const;
-  // A in a format of so many bytes: the time for the part of it that every launch reads from
+  // A in a format of this many bytes: the time for the part of it that every launch reads from
   // memory, because the L2 cache cannot hold A, B and C.
   double spill_us(double bytes) const {
     return memory_us(bytes * spilled(bytes + b_bytes + c_bytes));

@@ -27,7 +27,7 @@ const Estimator& estimator_of(std::string_view spec) {
   return **std::ranges::find(estimators(), spec, [](const auto& one) { return one->spec; });
 }
 
-// The distinct columns over the nonzeros of so many rows whose columns are drawn at random.
+// The distinct columns over the nonzeros of this many rows whose columns are drawn at random.
 double gathered_of_random(double rows, double density) {
   if (density <= 0) return 1;
   return -std::expm1(rows * std::log1p(-density)) / (rows * density);

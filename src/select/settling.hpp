@@ -1,9 +1,9 @@
 #pragma once
 // What `auto` prepares while its product is launched, by a caller who has not said how often.
 //
-// After c launches the rest is taken to be as long: another c, and the launch that is due. What
-// should pay within them is prepared, so that what is spent stays in proportion to what products
-// have taken (ski rental).
+// After c launches, c more are expected, and the launch that is due. What should pay within them is
+// prepared. So the time of preparation stays in proportion to that of the products (the ski-rental
+// problem).
 //
 //     launches    1   2   4   8   16   32   64   128   256
 //     kernel      csr_merge ───┬──────┬──────┬───────────────
@@ -14,10 +14,10 @@
 // Estimates decide first, by the sizes of A, then by its features; later, trials that stay within a
 // share of the products' time.
 //
-// If preparation has taken longer than estimated, more is expected of the next one: on the device
-// at most as much more as on average, since that is what comes once, such as code that is loaded
-// and memory that is found; on the host as many times as long. What the host prepares, which others
-// may hold up, has to pay twice.
+// If preparation has taken longer than estimated, the next one is expected to take longer too:
+//   on the host as many times as long, and it has to pay twice, since others may hold the host up;
+//   on the device at most as much longer as on average, since loading code and finding memory
+//   happen once.
 
 #include <cstddef>
 #include <cstdint>
@@ -45,8 +45,8 @@ class Settling {
   // so do measured times.
   void estimate_anew(std::vector<Candidate> candidates);
 
-  // What to do after so many launches, until nothing is left to do; each step is answered by took()
-  // or failed().
+  // What to do after this many launches, until nothing is left to do; each step is answered by
+  // took() or failed().
   std::optional<Step> next(std::int64_t launches);
   // The same without trials.
   std::optional<Step> next_build(std::int64_t launches);
@@ -56,7 +56,7 @@ class Settling {
   void failed(const Step& step, double spent_us);
 
   std::size_t current() const { return current_; }
-  // What so many launches have taken, by the estimates or, where there is one, the measurement.
+  // What this many launches have taken, by the estimates or, where there is one, the measurement.
   double products_us(std::int64_t launches) const {
     return products_us_ + static_cast<double>(launches - launches_) * states_[current_].us;
   }

@@ -14,11 +14,11 @@
 namespace spmmbench {
 
 inline constexpr int kMostTrials = 8;  // of `auto`, unless it is told another number
-// A kernel may take so many times less than predicted, and so many with kWideColumns columns of B
-// or more (docs/decisions/selection-trials.md).
+// How many times too long a prediction may be, in general and with kWideColumns columns of B or
+// more (docs/decisions/selection-trials.md).
 inline constexpr double kMayTakeLess = 1.4, kWideMayTakeLess = 1.3;
 inline constexpr std::int64_t kWideColumns = 64;
-// Within so many calls trying a kernel has to pay where preparation does not count otherwise.
+// If no number of calls is given, trying a kernel has to pay within this many.
 inline constexpr std::int64_t kSettledCalls = 20'000;
 
 // The time that measuring a kernel of `us` microseconds is expected to take, without its
@@ -30,21 +30,22 @@ struct Trial {
   double us = 0, prepare_ms = 0;  // predicted
 };
 
-// With calls: whether measuring pays at all. It does if preparing and measuring `other` should cost
-// less than `other` would save, should `best`, the best prediction, take somewhat longer than
-// predicted.
+// With calls: whether measuring pays at all. Suppose that `best`, the best prediction, takes
+// somewhat longer than predicted. Measuring pays if `other` then saves more than preparing and
+// measuring it costs.
 bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls);
 
-// Whether to prepare and measure `other`, when the fastest time measured is `least_us`. Without
-// calls: if it could, taking as much less than predicted as kernels may with `n` columns of B, save
-// what trying it costs within kSettledCalls, compared to `best`, the best prediction, or to that
-// time. With calls: only if it should save more than trying it costs.
+// Whether to prepare and measure `other`. It competes with `best`, the best prediction, and with
+// `least_us`, the fastest time measured.
+//   Without calls: if it could save what trying it costs within kSettledCalls. "Could": its
+//   prediction is as much too long as that of a kernel may be with `n` columns of B.
+//   With calls: only if it should save more than trying it costs.
 bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls,
                   std::int64_t n);
 
-// Whether another than the first of `candidates` would be worth trying even if the first took
-// kMayTakeMore times as long as predicted, or, where the sizes say how long, as long as that. Else
-// nothing need be measured.
+// Whether anything need be measured: whether another than the first of `candidates` would be worth
+// trying even if the first took kMayTakeMore times as long as predicted. If the sizes of A alone
+// decide its time, the prediction itself counts.
 inline constexpr double kMayTakeMore = 1.25;  // docs/decisions/selection-trials.md
 bool any_may_win(const std::vector<Candidate>& candidates, std::int64_t calls, std::int64_t n);
 

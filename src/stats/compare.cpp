@@ -107,7 +107,7 @@ class Chance {
     }
     return sum;
   }
-  // The t above which at most so many cases are expected.
+  // The t above which at most this many cases are expected.
   double least_t(double most) const {
     double sum = 0;
     for (const auto& [t, weight] : ways_)

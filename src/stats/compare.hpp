@@ -85,9 +85,9 @@ enum class Family { geometric_means, cases };
 std::vector<Decision> decide(std::span<const Shift> shifts, double alpha, double limit,
                              Family family);
 
-// How many runs of each side would show a slowdown of `limit` among so many hypotheses, if the runs
-// of no other case took levels. None when the spread of runs was not measured, or when more than a
-// hundred would be needed.
+// How many runs of each side would show a slowdown of `limit` among this many hypotheses, if the
+// runs of no other case took levels. None when the spread of runs was not measured, or when more
+// than a hundred would be needed.
 std::optional<int> runs_needed(const Shift& shift, double alpha, std::size_t hypotheses,
                                double limit, Family family);
 

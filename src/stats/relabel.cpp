@@ -10,8 +10,8 @@
 namespace spmmbench {
 namespace {
 
-constexpr double kMostWays = 5000;    // up to so many, all are tried
-constexpr std::size_t kDrawn = 2000;  // else so many are
+constexpr double kMostWays = 5000;    // up to this many, all are tried
+constexpr std::size_t kDrawn = 2000;  // else this many are
 
 double ways_to_choose(std::size_t chosen, std::size_t of) {
   double ways = 1;

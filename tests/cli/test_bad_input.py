@@ -47,6 +47,7 @@ class BadInputTest(CliCase):
         self.refused("expected --dims ROWS COLS", values)
         self.refused("expected 60 bytes (3 x 5 values of fp32), got 48", values, "--dims", 3, 5)
         self.refused("--dims: expected ROWS COLS", values, "--dims", 3)
+        self.refused("--dims: expected ROWS COLS", values, "--dims", "a", "b")
         self.refused("--dims: expected positive sizes", values, "--dims", 0, 12)
         self.refused("expected as many rows of B as columns of A", SMALL, "--b",
                      self.file("b.bin", bytes(4 * 12)), "--dims", 3, 3, 4)
@@ -64,11 +65,20 @@ class BadInputTest(CliCase):
     def test_a_bad_entry_is_named_by_file_and_line(self):
         self.refused("a.mtx:4:", self.file("a.mtx", COORDINATE + "3 3 2\n1 1 1.0\n2 4 1.0\n"))
 
+    def test_values_that_are_not_finite_are_counted_and_warned_of(self):
+        matrix, out = self.file("a.mtx", COORDINATE + "3 3 4\n1 1 nan\n2 2 1e300\n2 3 1\n3 1 2\n"), self.folder / "o.json"
+        for precision, count in (("fp32", 2), ("fp64", 1)):  # fp64 holds 1e300
+            result = self.run_cpu(matrix, "--precision", precision, "--json", out, "--overwrite")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("values that are NaN or infinite (most", result.stderr)
+            self.assertEqual(read(out)["rows"][0]["metrics"]["a_not_finite"], count)
+
     def test_bad_arguments_are_one_line_with_what_was_expected(self):
         self.refused("did you mean 'degree'?", SMALL, "--reorder", "dergee")
         self.refused("did you mean '--json'?", SMALL, "--jsn", "out.json")
         self.refused("not expected: -y (see spmmbench run --help)", SMALL, "-y")
         self.refused("did you mean 'density'?", "gen:uniform?densty=1")
+        self.assert_one_line(self.spmmbench("run", SMALL, "--json"), 1, "--json: expected a value (see")
         for expected, *args in (
             ("-n 0: expected positive integers", "-n", 0),
             ("-n 32:16: expected BEGIN:END", "-n", "32:16"),
@@ -77,6 +87,7 @@ class BadInputTest(CliCase):
             ("--b-layout diagonal: expected row or col", "--b-layout", "diagonal"),
             ("no_such.npy: cannot open", "--b", "no_such.npy"),
             ("--nonsense", "--nonsense"),
+            ("--n: given 2 times, expected once", "-n", 8, "-n", 16),
             ("--noise: expected a number that is not negative, got 'nan'", "--noise", "nan"),
             ("-n 1:9223372036854775807:x2: expected at most", "-n", "1:9223372036854775807:x2"),
             ("--timeout: expected a positive number, got 'soon'", "--timeout", "soon"),
@@ -88,6 +99,8 @@ class BadInputTest(CliCase):
             ("-n '8,': expected a comma-separated list without empty items", "-n", "8,"),
             ("--c-type fp8_e4m3: expected fp32, fp16, bf16, or fp64 with --precision fp64", "--c-type", "fp8_e4m3"),
             ("--c-type int8: expected fp32, fp16, bf16, or fp64", "--c-type", "int8"),
+            ("--c-type fp64: expected --precision fp64", "--c-type", "fp64", "--precision", "fp32"),
+            ("--c-type fp16: expected a --precision other", "--c-type", "fp16", "--precision", "fp64"),
             ("--reorder 'none,,rcm': expected a comma-separated list", "--reorder", "none,,rcm"),
             ("--columns ',hot': expected a comma-separated list", "--columns", ",hot"),
             ("--json: expected a file to write, got '--quiet' (./--quiet names one)", "--json", "--quiet"),

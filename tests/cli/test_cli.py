@@ -206,6 +206,8 @@ class RunTest(CliCase):
         self.assertEqual(len(set(planned)), 9)
         self.run_cpu(*repeated, "-q", "--json", out)
         self.assertEqual(len(read(out)["rows"]), 8)
+        empty = self.run_cpu(SMALL, "--dry-run", "--shard", "2/2")
+        self.assertIn("--shard 2/2: has none of the inputs", empty.stderr)
         half = self.run_cpu(*repeated, "--dry-run", "--shard", "2/2")
         self.assertEqual(half.stdout, "0 cases of 0 inputs on the CPU\n")
 
@@ -326,7 +328,7 @@ class RunTest(CliCase):
         self.assertEqual(read(out)["context"]["device"]["l2_bytes"], 3 << 20)
         for bad in ("", "0", "-1", "4x", "99999999999"):
             result = self.run_cpu(SMALL, "-q", env={**ENVIRONMENT, "SPMMBENCH_CACHE_MIB": bad})
-            self.assert_one_line(result, 1, f"SPMMBENCH_CACHE_MIB={bad}: expected a number from 1")
+            self.assert_one_line(result, 1, f"SPMMBENCH_CACHE_MIB={bad}: expected an integer from 1, in MiB")
 
     def test_warnings_say_what_to_do(self):
         result = self.run_cpu(SMALL, "--noise", "0.0000001", "-n", "8")

@@ -45,6 +45,23 @@ class MergeTest(CliCase):
         first = read(shards[0])["rows"][0]
         self.assertIn(first, document["rows"], "samples and all")
 
+    def test_a_file_whose_rows_would_be_lost_is_not_replaced(self):
+        first, second = (self.shard(f"{i}.json", INPUTS[i]) for i in (1, 2))
+        before = first.read_bytes()
+        result = self.spmmbench("merge", first, second)  # OUT was forgotten
+        self.assert_one_line(result, 1, f"{first}: has 2 cases that no IN has: expected it among IN")
+        self.assertEqual(first.read_bytes(), before)
+        other = self.folder / "notes.txt"
+        other.write_text("mine")
+        self.assert_one_line(self.spmmbench("merge", other, first, second), 1, "notes.txt: is there and is no result")
+        self.assertEqual(other.read_text(), "mine")
+        self.assertEqual([path.name for path in self.folder.glob("*.journal")], [])
+        result = self.spmmbench("merge", first, second, "--overwrite")
+        self.assertEqual((result.returncode, len(read(first)["rows"])), (0, 2), result.stderr)
+        self.merge(first)
+        document, _ = self.merge(first, second)  # a joined document is made anew from more
+        self.assertEqual(len(document["rows"]), 2)
+
     def test_a_shard_that_never_ran_is_named(self):
         shards = [self.shard(f"{i}.json", *INPUTS, "--shard", f"{i}/3") for i in (1, 2, 3)]
         part = self.folder / "part.json"

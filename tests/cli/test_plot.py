@@ -105,6 +105,10 @@ class PlotTest(ReportCase):
         self.assert_one_line(self.run_script("plot.py", self.write(many_rows()), "--out", ""),
                              "argument --out: expected a path, got an empty text")
 
+    def test_an_output_that_is_a_file_is_refused(self):
+        path = self.write(many_rows())
+        self.assert_one_line(self.run_script("plot.py", path, "--out", path), f"--out {path}: expected a folder")
+
     def test_a_kernel_that_the_run_does_not_have_is_refused(self):
         path = self.write(many_rows())
         for kernels in ("rsh_smpm", "async*,no_such*", ""):

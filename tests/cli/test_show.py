@@ -205,6 +205,9 @@ class ShowTest(CliCase):
                          [case_of(row) for row in document["rows"][:3]])
         self.assertEqual({row["status"] for row in self.rows(journal)}, {"ok"})
         self.assertIn("not complete, 3 cases so far", self.show(journal))
+        document = self.folder / "cut.json"
+        self.assert_one_line(self.spmmbench("show", document), 1,
+                             f"{document}: no such file; {journal} has the rows of the run that has not ended")
 
     def test_a_journal_has_the_speed_ups_of_the_rows_so_far(self):
         document = read(self.recorded())

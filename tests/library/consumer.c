@@ -126,7 +126,7 @@ static void expect_refused_problems(const spmmbench_kernel* kernel) {
   problem.options = NULL;
   a.cols = 3;
   expect_refusal(kernel->supports(kernel, &problem, &shape, NULL), SPMMBENCH_INVALID,
-                 "index 3 is not in [0, 2]");
+                 "index 3 is not in [0, 2]: col_idx[2]");
   a.cols = COLS;
   a.values = NULL;
   expect_refusal(kernel->supports(kernel, &problem, &shape, NULL), SPMMBENCH_INVALID,

@@ -156,6 +156,12 @@ class Verification(unittest.TestCase):
             self.assertTrue(row["exact"]["passed"])
             self.assertEqual(row["exact"]["not_made"], "")
 
+    def test_plans_and_callables_have_one_bound(self):
+        a = matrix()
+        plan = spmmbench.plan(a, 8, "cpu_csr")
+        rows = spmmbench.benchmark({"scipy": lambda b: a @ b, "plan": plan}, a, 8, **QUICK)
+        self.assertEqual(*(row["bound_us"] for row in rows))
+
     def test_products_in_fp64_are_held_to_fp64(self):
         a = sp.random(80, 70, 0.1, "csr", random_state=1)
         narrow = a.astype(np.float32).astype(np.float64)

@@ -12,6 +12,8 @@ TEST(Suggest, ATypingErrorIsRecognisedAndAnotherWordIsNot) {
   EXPECT_EQ(closest("shw", known), "show");
   EXPECT_EQ(closest("measure", known), "");
   EXPECT_EQ(did_you_mean("lits", known), " (did you mean 'list'?)");
+  EXPECT_EQ(closest("--path", {"--batch"}), "");  // dashes are no letters that agree
+  EXPECT_EQ(closest("--jsn", {"--json"}), "--json");
 }
 
 }  // namespace

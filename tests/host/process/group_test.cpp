@@ -86,7 +86,14 @@ TEST(Group, LaunchersTellTheRank) {
   const auto place = place_of_environment();
   setenv("RANK", "4", 1);
   EXPECT_THROW(place_of_environment(), Error);
-  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR"}) unsetenv(name);
+  setenv("RANK", "first", 1);
+  EXPECT_THROW(place_of_environment(), Error);
+  setenv("RANK", "1", 1);
+  for (const char* port : {"http", "0", "80000"}) {
+    setenv("MASTER_PORT", port, 1);
+    EXPECT_THROW(place_of_environment(), Error) << port;
+  }
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) unsetenv(name);
   ASSERT_TRUE(place);
   EXPECT_EQ(place->rank, 1);
   EXPECT_EQ(place->ranks, 4);

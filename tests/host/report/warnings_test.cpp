@@ -37,6 +37,21 @@ TEST(Warnings, CountTheRowsAndNameTheWorst) {
   EXPECT_NE(warnings.lines()[0].find("(worst 9.0: k900 on"), std::string::npos);
 }
 
+TEST(Warnings, CountTheRowsWhoseAIsNotFinite) {
+  Warnings warnings(0.01, 0);
+  for (const double count : {0, 2, 1}) {
+    ResultRow row = row_of(fmt::format("k{}", count), "fp16", 100);
+    row.hot = row.cold = summarise(std::vector<double>(6, 100), 1);
+    if (count > 0) row.metrics["a_not_finite"] = count;
+    warnings.add(row);
+  }
+  ASSERT_EQ(warnings.lines().size(), 1U);
+  EXPECT_TRUE(
+      warnings.lines()[0].starts_with("A of 2 of 3 rows has values that are NaN or infinite "
+                                      "(most 2: k2 on"))
+      << warnings.lines()[0];
+}
+
 TEST(Warnings, SayThatOtherWorkTookTheProcessorsAndDoNotBlameTheCache) {
   Warnings warnings(0.01, 0);
   for (const double rate : {3, 75, 40}) {
