@@ -83,6 +83,29 @@ __device__ void write_chunk(const float* d, char* chunk, ElementType type) {
     }
 }
 
+// One chunk of row-major C, whose transpose was multiplied: a warp's rows g and g + 8 of C^T are
+// the columns 2g and 2g + 1 of C, and d[4j], d[4j + 1] neighbours in a row of it. The lines are
+// those of column-major C^T.
+template <bool kWide>
+__device__ void write_transposed_chunk(const float* d, char* chunk, ElementType type) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int column = threadIdx.x % kWarpgroup / 32 * 16 + 2 * g;
+  const auto put = [&](int line, int byte, auto value) {
+    *reinterpret_cast<decltype(value)*>(chunk + line * kLineBytes + (byte ^ (line % 8) << 4)) =
+        value;
+  };
+#pragma unroll
+  for (int j = 0; j < (kWide ? 4 : 8); ++j)
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float* const two = d + 4 * j + 2 * i;
+      const int line = 8 * j + 2 * t + i;
+      if constexpr (kWide)
+        put(column / 32 * 32 + line, column % 32 * 4, make_float2(two[0], two[1]));
+      else put(line, column * 2, pack16(two[0], two[1], type));
+    }
+}
+
 // Copies a chunk to C from (row, column) on; one thread calls it.
 template <bool kWide, Layout kLayout>
 __device__ void copy_chunk(const CUtensorMap& map, const char* chunk, int row, int column) {

@@ -48,7 +48,7 @@ struct Variant {
   cluster::Tile tile;
   int threads;
   int stage_bytes, inbox_bytes;
-  int box_columns;  // of row-major B
+  int box_columns, box_line_bytes;  // of row-major B
   bool stores_chunks;
   using Multiply = void (*)(cluster::Arguments, CUtensorMap, CUtensorMap, CUtensorMap, DenseView);
   Multiply alone, in_cluster;  // a CTA walks all of K, or part of it
@@ -70,6 +70,7 @@ Variant variant(ElementType type) {
           Shape::kStageBytes,
           Shape::kInboxBytes,
           Shape::kBoxColumns,
+          Shape::kBoxLineBytes,
           Shape::kStoresChunks,
           cluster::multiply_tiles<Shape, false>,
           cluster::multiply_tiles<Shape, true>};
@@ -80,10 +81,16 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
   using cluster::TileB;
   constexpr auto& kTiles = cluster::kTiles;
   const auto add_tile = [&]<int kRows, int kColumns>() {
-    out.push_back(variant<T, TileB::row_major, kRows, kColumns>(type));
+    constexpr cluster::Tile kTile = {kRows, kColumns};
     out.push_back(variant<T, TileB::col_major, kRows, kColumns>(type));
-    if constexpr (cluster::takes_narrow_b({kRows, kColumns}))
-      out.push_back(variant<T, TileB::narrow, kRows, kColumns>(type));
+    if constexpr (sizeof(T) == 1) {
+      if constexpr (cluster::takes_transposed_b(kTile))
+        out.push_back(variant<T, TileB::transposed, kRows, kColumns>(type));
+    } else {
+      out.push_back(variant<T, TileB::row_major, kRows, kColumns>(type));
+      if constexpr (cluster::takes_narrow_b(kTile))
+        out.push_back(variant<T, TileB::narrow, kRows, kColumns>(type));
+    }
   };
   const auto add_tiles = [&]<std::size_t... i>(std::index_sequence<i...>) {
     (add_tile.template operator()<kTiles[i].rows, kTiles[i].columns>(), ...);
@@ -91,16 +98,23 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
   add_tiles(std::make_index_sequence<std::size(kTiles)>{});
 }
 
+cluster::Extents extents_of(const Problem& problem) {
+  return {problem.m(), problem.k(), problem.n, problem.layout,
+          static_cast<int>(bytes_of(storage_type(problem.precision)))};
+}
+
 const Variant& variant_of(const Problem& problem, const cluster::Tile& tile) {
   static const std::vector<Variant> all = [] {
     std::vector<Variant> out;
     add_variants<__half>(out, ElementType::f16);
     add_variants<__nv_bfloat16>(out, ElementType::bf16);
+    add_variants<__nv_fp8_e4m3>(out, ElementType::e4m3);
+    add_variants<__nv_fp8_e5m2>(out, ElementType::e5m2);
     return out;
   }();
   return *std::find_if(all.begin(), all.end(), [&](const Variant& v) {
     return v.type == storage_type(problem.precision) &&
-           v.tile_b == cluster::tile_b_of(problem.layout, problem.n) && v.tile == tile;
+           v.tile_b == cluster::tile_b_of(extents_of(problem)) && v.tile == tile;
   });
 }
 
@@ -109,15 +123,16 @@ const Variant& variant_of(const Problem& problem, const cluster::Tile& tile) {
 class DenseClusterPlan final : public Plan {
  public:
   DenseClusterPlan(const Problem& problem, const DenseView& a, Device& device)
-      : split_(cluster::choose_split(problem.m(), problem.k(), problem.n, problem.layout,
-                                     device.info().sm_count,
+      : split_(cluster::choose_split(extents_of(problem), device.info().sm_count,
                                      {.rows = kTileM(problem.options),
                                       .columns = kTileN(problem.options),
                                       .cluster = kClusterCtas(problem.options)})),
         variant_(variant_of(problem, split_.tile)),
-        multiply_(variant_.multiply(split_.cluster)) {
+        multiply_(variant_.multiply(split_.cluster)),
+        tile_k_(cluster::tile_k(extents_of(problem).value_bytes)),
+        scale_of_a_(problem.scale()) {
     report_.device_bytes = a.bytes();
-    const std::int64_t k_tiles = cluster::tiles_of(problem.k(), cluster::kTileK);
+    const std::int64_t k_tiles = cluster::tiles_of(problem.k(), tile_k_);
     const std::int64_t row_tiles = cluster::tiles_of(problem.m(), split_.tile.rows);
     const std::int64_t column_tiles = cluster::tiles_of(problem.n, split_.tile.columns);
     const int room =
@@ -133,13 +148,13 @@ class DenseClusterPlan final : public Plan {
     if (split_.whole_sm) shared_bytes_ = std::max(shared_bytes_, kMoreThanHalf);
     blocks_ = static_cast<unsigned>(row_tiles * column_tiles * split_.cluster);
     allow_shared_bytes(multiply_, shared_bytes_);
-    map_a_ = make_tensor_map(a, static_cast<std::uint32_t>(split_.tile.rows), cluster::kTileK,
+    map_a_ = make_tensor_map(a, static_cast<std::uint32_t>(split_.tile.rows), tile_k_,
                              {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
     report_.params = {{"tile_m", std::to_string(split_.tile.rows)},
                       {"tile_n", std::to_string(split_.tile.columns)},
                       {"cluster", std::to_string(split_.cluster)}};
     report_.issued_flops = 2.0 * static_cast<double>(row_tiles * split_.tile.rows) *
-                           static_cast<double>(k_tiles * cluster::kTileK) *
+                           static_cast<double>(k_tiles * tile_k_) *
                            static_cast<double>(column_tiles * split_.tile.columns);
   }
 
@@ -157,6 +172,7 @@ class DenseClusterPlan final : public Plan {
       map_c_ = tile_store::map_of(c);
       c_ = c;
     }
+    arguments_.scale = scale_of_a_ * b.scale;
     launch_dependent_clusters(multiply_, static_cast<unsigned>(split_.cluster), dim3(blocks_),
                               dim3(static_cast<unsigned>(variant_.threads)), shared_bytes_, stream,
                               arguments_, map_a_, map_b_, map_c_, c);
@@ -168,11 +184,10 @@ class DenseClusterPlan final : public Plan {
   CUtensorMap map_of(const DenseView& b) {
     if (variant_.tile_b == cluster::TileB::narrow) {
       // A line is addressed in 32 bits, and the last tile of k may reach past its end.
-      constexpr std::int64_t kMostRows =
-          std::numeric_limits<std::int32_t>::max() / cluster::kNarrowColumns - cluster::kTileK;
-      arguments_.b_in_one_line = b.ld == cluster::kNarrowColumns && b.rows <= kMostRows;
-      if (!arguments_.b_in_one_line)
-        return make_tensor_map(b, cluster::kTileK, cluster::kNarrowColumns);
+      const std::int64_t most_rows =
+          std::numeric_limits<std::int32_t>::max() / cluster::kNarrowColumns - tile_k_;
+      arguments_.b_in_one_line = b.ld == cluster::kNarrowColumns && b.rows <= most_rows;
+      if (!arguments_.b_in_one_line) return make_tensor_map(b, tile_k_, cluster::kNarrowColumns);
       DenseView line = b;
       line.rows = 1;
       line.cols = line.ld = b.rows * b.ld;
@@ -180,15 +195,17 @@ class DenseClusterPlan final : public Plan {
     }
     const auto columns = static_cast<std::uint32_t>(split_.tile.columns);
     if (variant_.tile_b == cluster::TileB::col_major)
-      return make_tensor_map(b, columns, cluster::kTileK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+      return make_tensor_map(b, columns, tile_k_, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
     const auto box_columns = static_cast<std::uint32_t>(variant_.box_columns);
-    return make_tensor_map(with_whole_boxes(b, box_columns), cluster::kTileK, box_columns,
-                           {.swizzle = swizzle_of(2 * variant_.box_columns)});
+    return make_tensor_map(with_whole_boxes(b, box_columns), tile_k_, box_columns,
+                           {.swizzle = swizzle_of(variant_.box_line_bytes)});
   }
 
   cluster::Split split_;
   const Variant& variant_;
   Variant::Multiply multiply_;
+  std::uint32_t tile_k_;
+  float scale_of_a_;
   cluster::Arguments arguments_{};
   unsigned blocks_ = 0;
   int shared_bytes_ = 0;
@@ -241,10 +258,11 @@ class DenseCluster final : public Kernel {
       .source = "spmmbench",
       .min_compute_capability = 90,
       .exact_architecture = true,
-      .precisions = {Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp16, Precision::fp8_e4m3, Precision::fp8_e5m2, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
+      .promoted_columns = cluster::tile_k(1),
       .options = {kTileM, kTileN, kClusterCtas},
   };
 };

@@ -2,10 +2,11 @@
 // A tile of C, kTileM rows times kTileN columns, by a cluster of CTAs: each multiplies a run of k,
 // and the sums are exchanged through distributed shared memory.
 //
-//   copying thread           ring of stages             a warpgroup for 64 rows
-//   A: kTileM x 64 of k  ->  +-----------+-----------+
-//   B: 64 of k x kTileN  ->  | A         | B         |  wgmma, fp32 sums in registers
-//                            +-----------+-----------+
+//   copying thread            ring of stages             a warpgroup for 64 rows
+//   A: kTileM x kTileK   ->   +-----------+-----------+
+//   B: kTileK x kTileN   ->   | A         | B         |  wgmma, fp32 sums in registers
+//                             +-----------+-----------+
+//
 //   then CTA i sends its sums of columns j to CTA j, which adds those of all CTAs in their order
 //   and stores them:
 //
@@ -15,12 +16,14 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <type_traits>
 
 #include "common/hopper_ring.cuh"
 #include "common/tile_store.cuh"
+#include "dense_cluster/columns.cuh"
 #include "dense_cluster/split.hpp"
 #include "gpu/element.cuh"
 #include "ptx/cluster.cuh"
@@ -36,21 +39,29 @@ namespace spmmbench::dense_cluster {
 inline constexpr int kWarpgroup = 128, kWarpgroupRows = 64;
 inline constexpr int kMostStages = 16;
 inline constexpr int kBarrierBytes = 1024;  // so that the stages are aligned for their swizzle
-inline constexpr int kMmaK = 16;
+inline constexpr int kMmaBytes = 32;        // of k that wgmma multiplies
 
 template <class T, TileB kTile, int kTileRows, int kTileColumns>
 struct Shape {
   using Element = T;
   static constexpr TileB kTileB = kTile;
   static constexpr auto kMajor = kTile == TileB::col_major ? ptx::Major::k : ptx::Major::mn;
-  static constexpr int kTileM = kTileRows, kTileN = kTileColumns;
-  static constexpr int kMultiplyingThreads = kTileM / kWarpgroupRows * kWarpgroup;
+  // C^T = B^T * A^T (dense_cluster/columns.cuh).
+  static constexpr bool kTransposed = kTile == TileB::transposed;
+  static constexpr int kTileM = kTileRows, kTileN = kTileColumns, kTileK = tile_k(sizeof(T));
+  static constexpr int kMmaK = kMmaBytes / sizeof(T);
+  // In 8 bits tensor cores keep 14 bits of a sum, so those of a stage are added in fp32.
+  static constexpr bool kPromotes = sizeof(T) == 1;
+  static constexpr int kMultiplyingThreads =
+      (kTransposed ? kTileN : kTileM) / kWarpgroupRows * kWarpgroup;
   static constexpr int kThreads = kMultiplyingThreads + 32;
   static constexpr int kTileBytesA = kTileM * kLineBytes;
-  // A box of row-major B is 64 of k by 16, 32 or 64 columns.
-  static constexpr int kBoxColumns = kTileN < 64 ? kTileN : 64;
-  static constexpr int kBoxBytes = kTileK * kBoxColumns * 2;
-  static constexpr int kLineBytesB = kTile == TileB::row_major ? 2 * kBoxColumns : kLineBytes;
+  // A box of row-major B is kTileK by as many columns as the tile has, or a line.
+  static constexpr int kBoxColumns = std::min(kTileN, kLineBytes / int{sizeof(T)});
+  static constexpr int kBoxLineBytes = kBoxColumns * int{sizeof(T)};
+  static constexpr int kBoxBytes = kTileK * kBoxLineBytes;
+  // As wgmma reads it.
+  static constexpr int kLineBytesB = kTile == TileB::row_major ? kBoxLineBytes : kLineBytes;
   static constexpr int kStageBytes = stage_bytes(kTile, {kTileM, kTileN});
   using Ring = HopperRing<kMostStages, kStageBytes, RingSize::at_launch>;
   struct Barriers {
@@ -58,7 +69,9 @@ struct Shape {
     std::uint64_t received;  // the sums of the other CTAs
   };
   static_assert(sizeof(Barriers) <= kBarrierBytes);
-  static constexpr int kAccumulators = kTileN / 2;
+  static constexpr int kAccumulators = (kTransposed ? kTileM : kTileN) / 2;
+  // Whether the sums of two stages are formed at a time: there must be registers for both.
+  static constexpr bool kOverlaps = kAccumulators <= 32;
   // A thread's sums in twos: of neighbouring columns of a row.
   static constexpr int kPairs = kAccumulators / 2;
   static constexpr int kPairsLog2 = std::countr_zero(unsigned{kPairs});
@@ -68,12 +81,13 @@ struct Shape {
 };
 
 struct Arguments {
-  int k_tiles;       // of 64
+  int k_tiles;       // of a stage
   int row_tiles;     // of C
   int cluster_log2;  // of the CTAs of a cluster
   int stages;        // of a CTA's ring
   // Narrow B without space between its rows: the map has it as one line.
   bool b_in_one_line = false;
+  float scale = 1;  // of A times that of B, in 8 bits
 };
 
 // Elements of narrow B in a line that are copied at once: a box has at most 256 (CUDA driver API).
@@ -85,13 +99,18 @@ struct alignas(2 * sizeof(T)) TwoOf {
   T first, second;
 };
 
-// Stores two sums of a thread, as wgmma leaves them.
-template <class T, Layout kLayout>
+// Stores two sums of a thread: neighbours in a row of C.
+template <class S, class T, Layout kLayout>
 __device__ void store_pair(const DenseView& c, std::int64_t row, std::int64_t column, int pair,
                            float2 sum) {
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  row += 16 * warp + lane / 4 + 8 * (pair % 2);
-  column += 8 * (pair / 2) + 2 * (lane % 4);
+  if constexpr (S::kTransposed) {
+    row += 8 * (pair / 2) + 2 * (lane % 4) + pair % 2;
+    column += 16 * warp + 2 * (lane / 4);
+  } else {
+    row += 16 * warp + lane / 4 + 8 * (pair % 2);
+    column += 8 * (pair / 2) + 2 * (lane % 4);
+  }
   if (row >= c.rows || column >= c.cols) return;
   const bool both = column + 1 < c.cols;
   if constexpr (kLayout == Layout::row_major) {
@@ -155,19 +174,20 @@ __device__ void add_and_store(const DenseView& c, std::int64_t row, std::int64_t
           sum.x += parts[p].pair[j].x;
           sum.y += parts[p].pair[j].y;
         }
-      store_pair<T, kLayout>(c, row, column, ((rank << parcels_log2) + i) * kPairs + j, sum);
+      store_pair<S, T, kLayout>(c, row, column, ((rank << parcels_log2) + i) * kPairs + j, sum);
     }
   }
 }
 
 // Type and layout are tested outside of the loops over sums: `run` gets a zero of the type and the
 // layout as a constant.
-template <class Run>
+template <class S, class Run>
 __device__ void visit_c(const DenseView& c, Run&& run) {
   const auto with_layout = [&](auto zero) {
-    if (c.layout == Layout::row_major)
+    if (S::kTransposed || c.layout == Layout::row_major)
       run(zero, std::integral_constant<Layout, Layout::row_major>{});
-    else run(zero, std::integral_constant<Layout, Layout::col_major>{});
+    else if constexpr (!S::kTransposed)
+      run(zero, std::integral_constant<Layout, Layout::col_major>{});
   };
   switch (c.type) {
     case ElementType::f32: with_layout(float{}); break;
@@ -187,7 +207,7 @@ __device__ void join(const DenseView& c, int row, int column, const float (&acc)
   else send_sums<S, 2>(acc, inbox, received, rank, pairs_log2 - 1);
   mbarrier::wait(received, 0);
   ptx::griddepcontrol_wait();  // the launch before may still read C
-  visit_c(c, [&](auto zero, auto layout) {
+  visit_c<S>(c, [&](auto zero, auto layout) {
     using T = decltype(zero);
     if (pairs_log2 == 0) add_and_store<S, T, layout(), 1>(c, row, column, inbox, rank, 0, cluster);
     else add_and_store<S, T, layout(), 2>(c, row, column, inbox, rank, pairs_log2 - 1, cluster);
@@ -201,26 +221,36 @@ __device__ void store(const CUtensorMap& map_c, const DenseView& c, int row, int
                       const float (&acc)[S::kAccumulators], char* staging) {
   ptx::griddepcontrol_wait();  // the launch before may still read C
   if constexpr (!S::kStoresChunks) {
-    visit_c(c, [&](auto zero, auto layout) {
+    visit_c<S>(c, [&](auto zero, auto layout) {
 #pragma unroll
       for (int pair = 0; pair < S::kPairs; ++pair)
-        store_pair<decltype(zero), layout()>(c, row, column, pair,
-                                             {acc[2 * pair], acc[2 * pair + 1]});
+        store_pair<S, decltype(zero), layout()>(c, row, column, pair,
+                                                {acc[2 * pair], acc[2 * pair + 1]});
     });
   } else {
     const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
     const bool leader = threadIdx.x % kWarpgroup == 0;
-    char* chunk = staging + warpgroup * S::kTileN * kWarpgroupRows * int{sizeof(float)};
-    row += warpgroup * kWarpgroupRows;
+    char* chunk = staging + warpgroup * S::kAccumulators * kWarpgroup * int{sizeof(float)};
+    (S::kTransposed ? column : row) += warpgroup * kWarpgroupRows;
     tile_store::with_kind(c.type, c.layout, [&]<bool kWide, Layout kLayout>() {
       constexpr int kColumns = tile_store::kColumns<kWide>;
 #pragma unroll
-      for (int first = 0; first < S::kTileN; first += kColumns) {
-        if (column + first >= c.cols) break;
-        tile_store::write_chunk<kWide, kLayout>(acc + first / 2, chunk, c.type);
+      for (int first = 0; first < 2 * S::kAccumulators; first += kColumns) {
+        if constexpr (S::kTransposed) {
+          if (row + first >= c.rows) break;
+          tile_store::write_transposed_chunk<kWide>(acc + first / 2, chunk, c.type);
+        } else {
+          if (column + first >= c.cols) break;
+          tile_store::write_chunk<kWide, kLayout>(acc + first / 2, chunk, c.type);
+        }
         ptx::fence_proxy_async(ptx::space_shared);
         __barrier_sync_count(1 + warpgroup, kWarpgroup);
-        if (leader) tile_store::copy_chunk<kWide, kLayout>(map_c, chunk, row, column + first);
+        if (leader) {
+          // Of C^T, which is column-major, the rows are columns of C.
+          if constexpr (S::kTransposed)
+            tile_store::copy_chunk<kWide, Layout::col_major>(map_c, chunk, column, row + first);
+          else tile_store::copy_chunk<kWide, kLayout>(map_c, chunk, row, column + first);
+        }
         chunk += tile_store::kChunkBytes;
       }
     });
@@ -233,7 +263,7 @@ __device__ void store(const CUtensorMap& map_c, const DenseView& c, int row, int
 // The part of a tile of C that a CTA computes.
 struct Part {
   int row, column;       // of C
-  int first_k, k_tiles;  // of 64
+  int first_k, k_tiles;  // of a stage
 };
 
 // What the producer loads: the tiles of A and B of one part.
@@ -250,14 +280,14 @@ struct Loads {
   __device__ int stages(const Part& part) const { return part.k_tiles; }
 
   __device__ void load_a(const Part& part, int i, char* stage, std::uint64_t* full) const {
-    copy(map_a, stage, (part.first_k + i) * kTileK, part.row, full);
+    copy(map_a, stage, (part.first_k + i) * S::kTileK, part.row, full);
   }
   __device__ void load_b(const Part& part, int i, char* stage, std::uint64_t* full) const {
     char* const to = stage + S::kTileBytesA;
-    const int k = (part.first_k + i) * kTileK;
+    const int k = (part.first_k + i) * S::kTileK;
     if constexpr (S::kTileB == TileB::col_major) copy(map_b, to, k, part.column, full);
     else if (S::kTileB == TileB::narrow && args.b_in_one_line)
-      for (int j = 0; j < kTileK * kNarrowColumns; j += kPieceOfLine)
+      for (int j = 0; j < S::kTileK * kNarrowColumns; j += kPieceOfLine)
         copy(map_b, to + 2 * j, k * kNarrowColumns + j, 0, full);
     else
       for (int j = 0; j < S::kTileN / S::kBoxColumns; ++j)
@@ -281,27 +311,32 @@ __device__ std::uint64_t descriptor_of_b(const char* tile) {
   else return ptx::wgmma_descriptor<S::kLineBytesB>(tile, S::kBoxBytes, 8 * S::kLineBytesB);
 }
 
+// Starts sums (+)= A * B of a stage.
+template <class S>
+__device__ void multiply_stage(float (&sums)[S::kAccumulators], const char* stage, bool add) {
+  constexpr int kGroup = 8 * kLineBytes;
+  constexpr int kAdvanceB = S::kMajor == ptx::Major::k      ? kMmaBytes
+                            : S::kTileB == TileB::row_major ? S::kMmaK * S::kLineBytesB
+                                                            : S::kMmaK * kNarrowColumns * 2;
+  const int first_line = static_cast<int>(threadIdx.x) / kWarpgroup * kWarpgroupRows;
+  const std::uint64_t a = ptx::wgmma_descriptor(stage + first_line * kLineBytes, 0, kGroup);
+  const std::uint64_t b = descriptor_of_b<S>(stage + S::kTileBytesA);
+  ptx::wgmma_fence();
+#pragma unroll
+  for (int k = 0; k < kLineBytes / kMmaBytes; ++k)
+    ptx::wgmma_mma_async<typename S::Element, S::kMajor, S::kTileN>(
+        sums, ptx::wgmma_descriptor_advance(a, k * kMmaBytes),
+        ptx::wgmma_descriptor_advance(b, k * kAdvanceB), add || k > 0);
+  ptx::wgmma_commit_group();
+}
+
 template <class S>
 __device__ void multiply(float (&acc)[S::kAccumulators], const typename S::Ring& ring, int count) {
-  constexpr int kGroup = 8 * kLineBytes;
-  constexpr int kAdvanceB = S::kTileB == TileB::col_major   ? 2 * kMmaK
-                            : S::kTileB == TileB::row_major ? kMmaK * S::kLineBytesB
-                                                            : kMmaK * kNarrowColumns * 2;
-  const int first_line = static_cast<int>(threadIdx.x) / kWarpgroup * kWarpgroupRows;
   mbarrier::Cursor at;
   int finished = -1;  // the stage before
   for (int i = 0; i < count; ++i) {
     ring.wait_full(at);
-    const char* const stage = ring.stage(at.stage);
-    const std::uint64_t a = ptx::wgmma_descriptor(stage + first_line * kLineBytes, 0, kGroup);
-    const std::uint64_t b = descriptor_of_b<S>(stage + S::kTileBytesA);
-    ptx::wgmma_fence();
-#pragma unroll
-    for (int k = 0; k < kTileK / kMmaK; ++k)
-      ptx::wgmma_mma_async<typename S::Element, S::kMajor, S::kTileN>(
-          acc, ptx::wgmma_descriptor_advance(a, k * 2 * kMmaK),
-          ptx::wgmma_descriptor_advance(b, k * kAdvanceB), i > 0 || k > 0);
-    ptx::wgmma_commit_group();
+    multiply_stage<S>(acc, ring.stage(at.stage), i > 0);
     ptx::wgmma_wait_group<1>();
     if (finished >= 0) ring.release(finished);
     finished = at.stage;
@@ -309,6 +344,92 @@ __device__ void multiply(float (&acc)[S::kAccumulators], const typename S::Ring&
   }
   ptx::wgmma_wait_group<0>();
   ptx::keep_in_registers(acc);
+}
+
+// Sums of a stage in 8 bits that are being formed, and what wgmma reads for them.
+template <class S>
+struct PartialSums {
+  float sums[S::kAccumulators];
+  typename ColumnsOfB<S::kBoxLineBytes>::Registers columns;  // if kTransposed
+};
+
+// Starts sums = (columns of B) * A^T of a stage.
+template <class S>
+__device__ void multiply_transposed_stage(PartialSums<S>& part, const char* stage) {
+  const std::uint64_t a = ptx::wgmma_descriptor(stage, 0, 8 * kLineBytes);
+  ptx::wgmma_fence();
+#pragma unroll
+  for (int k = 0; k < kLineBytes / kMmaBytes; ++k)
+    ptx::wgmma_mma_async<typename S::Element, ptx::Major::k, S::kTileM>(
+        part.sums, part.columns[k][0], part.columns[k][1], part.columns[k][2], part.columns[k][3],
+        ptx::wgmma_descriptor_advance(a, k * kMmaBytes), k > 0);
+  ptx::wgmma_commit_group();
+}
+
+// `multiply` in 8 bits.
+template <class S>
+__device__ void multiply_and_promote(float (&acc)[S::kAccumulators], const typename S::Ring& ring,
+                                     int count, float scale) {
+  const ColumnsOfB<S::kBoxLineBytes> columns(threadIdx.x);
+  PartialSums<S> even;
+#pragma unroll
+  for (float& sum : acc) sum = 0;
+  mbarrier::Cursor at, finished;
+  const auto start = [&](PartialSums<S>& part) {
+    ring.wait_full(at);
+    const char* const stage = ring.stage(at.stage);
+    if constexpr (S::kTransposed) {
+      columns.read(part.columns, stage + S::kTileBytesA);
+      multiply_transposed_stage(part, stage);
+    } else {
+      multiply_stage<S>(part.sums, stage, false);
+    }
+    ring.advance(at);
+  };
+  const auto add = [&](PartialSums<S>& part) {
+    ptx::keep_in_registers(part.sums);
+    ring.release(finished.stage);
+    ring.advance(finished);
+#pragma unroll
+    for (int i = 0; i < S::kAccumulators; ++i) acc[i] += part.sums[i];
+  };
+  if constexpr (S::kOverlaps) {
+    PartialSums<S> odd;
+    start(even);
+    for (int i = 2; i < count; i += 2) {
+      start(odd);
+      ptx::wgmma_wait_group<1>();
+      add(even);
+      start(even);
+      ptx::wgmma_wait_group<1>();
+      add(odd);
+    }
+    if (count % 2 == 0) {
+      start(odd);
+      ptx::wgmma_wait_group<0>();
+      add(even);
+      add(odd);
+    } else {
+      ptx::wgmma_wait_group<0>();
+      add(even);
+    }
+  } else {
+    for (int i = 0; i < count; ++i) {
+      start(even);
+      ptx::wgmma_wait_group<0>();
+      add(even);
+    }
+  }
+#pragma unroll
+  for (float& sum : acc) sum *= scale;
+  // Of four sums of C^T the first and the third are neighbours in a row of C.
+  if constexpr (S::kTransposed)
+#pragma unroll
+    for (int i = 0; i < S::kAccumulators; i += 4) {
+      const float second = acc[i + 1];
+      acc[i + 1] = acc[i + 2];
+      acc[i + 2] = second;
+    }
 }
 
 // With kSplits the CTAs of a cluster share K; without, each CTA walks all of it. There are two
@@ -349,7 +470,8 @@ __global__ void __launch_bounds__(S::kThreads)
       },
       [&] {
         float acc[S::kAccumulators];
-        multiply<S>(acc, ring, part.k_tiles);
+        if constexpr (S::kPromotes) multiply_and_promote<S>(acc, ring, part.k_tiles, args.scale);
+        else multiply<S>(acc, ring, part.k_tiles);
         if constexpr (kSplits) {
           ptx::cluster_wait();
           join<S>(c, part.row, part.column, acc, inbox, &barriers.received, rank, cluster_log2);

@@ -12,22 +12,21 @@ namespace {
 
 struct Division {
   explicit Division(const Product& p)
-      : m(static_cast<std::int64_t>(p.f.rows)),
-        k(static_cast<std::int64_t>(p.f.cols)),
-        // A matrix of one column is the same in both layouts.
-        layout(p.is_vector() ? Layout::col_major : p.layout),
-        split(dense_cluster::choose_split(m, k, p.n, layout, static_cast<int>(p.device.sm_count))) {
-  }
-  std::int64_t m, k;
-  Layout layout;
-  dense_cluster::Split split;
+      : of{.m = static_cast<std::int64_t>(p.f.rows),
+           .k = static_cast<std::int64_t>(p.f.cols),
+           .n = p.n,
+           // A matrix of one column is the same in both layouts.
+           .layout = p.is_vector() ? Layout::col_major : p.layout,
+           .value_bytes = static_cast<int>(bytes_of(storage_type(p.precision)))},
+        split(choose_split(of, static_cast<int>(p.device.sm_count))) {}
+  Extents of;
+  Split split;
 };
 double expected(const Product& p) { return Division(p).split.us; }
 // What all CTAs copy, from the L2 cache.
 double copies(const Product& p) {
   const Division d(p);
-  return dense_cluster::copied_bytes(d.m, d.k, p.n, d.layout, d.split) /
-         p.device.gather_bytes_per_us;
+  return copied_bytes(d.of, d.split) / p.device.gather_bytes_per_us;
 }
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "dense_cluster",

@@ -147,7 +147,8 @@ SPMMBENCH_WGMMA_N(256, "n256", 128, "%128", "%129", "%130")
   SPMMBENCH_WGMMA_RA(__half, Major::mn, kColumns, "m64" n "k16", "f16.f16", kCount, A, B, P, ", 1")   \
   SPMMBENCH_WGMMA_RA(__nv_bfloat16, Major::k, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, P, ", 0")  \
   SPMMBENCH_WGMMA_RA(__nv_bfloat16, Major::mn, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, P, ", 1") \
-  SPMMBENCH_WGMMA_RA(__nv_fp8_e4m3, Major::k, kColumns, "m64" n "k32", "e4m3.e4m3", kCount, A, B, P, "")
+  SPMMBENCH_WGMMA_RA(__nv_fp8_e4m3, Major::k, kColumns, "m64" n "k32", "e4m3.e4m3", kCount, A, B, P, "")     \
+  SPMMBENCH_WGMMA_RA(__nv_fp8_e5m2, Major::k, kColumns, "m64" n "k32", "e5m2.e5m2", kCount, A, B, P, "")
 SPMMBENCH_WGMMA_RA_N(16, "n16", 8, "%8, %9, %10, %11", "%12", "%13")
 SPMMBENCH_WGMMA_RA_N(32, "n32", 16, "%16, %17, %18, %19", "%20", "%21")
 SPMMBENCH_WGMMA_RA_N(64, "n64", 32, "%32, %33, %34, %35", "%36", "%37")

@@ -120,7 +120,7 @@ class Planted : public Kernel {
  public:
   explicit Planted(const std::string& name) {
     info_.name = name;
-    info_.precisions = {Precision::fp16};
+    info_.precisions = {Precision::fp16, Precision::fp8_e4m3};
     info_.layouts = {Layout::row_major, Layout::col_major};
     info_.options = {kOrder};
     info_.reads_plain_csr = name == "csr_merge";
@@ -358,18 +358,30 @@ TEST_F(AutoKernel, WhereTheBestTakesFarLongerThanPredictedMoreAreMeasured) {
   EXPECT_EQ(tried(*prepare("tune=2")->bind({.n = 128}, stages_)).size(), 2U);
 }
 
-TEST_F(AutoKernel, WhereNoOtherPredictionComesCloseNothingIsMeasured) {
-  constexpr std::int32_t kSide = 512;  // half of the entries
+CsrMatrix half_full() {
+  constexpr std::int32_t kSide = 512;
   std::vector<std::vector<std::int32_t>> rows(kSide);
   for (std::int32_t row = 0; row < kSide; ++row)
     for (std::int32_t column = 0; column < kSide; ++column)
       if (hash_position(3, row, column) % 2 == 0) rows[row].push_back(column);
-  matrix_ = testing::from_rows(kSide, rows);
+  return testing::from_rows(kSide, rows);
+}
+
+TEST_F(AutoKernel, WhereNoOtherPredictionComesCloseNothingIsMeasured) {
+  matrix_ = half_full();
   const auto pick_now = [&] { return pick(*prepare("tune=8")->bind({.n = 128}, stages_)); };
   EXPECT_EQ(pick_now().kernel, "dense_cluster");
   EXPECT_FALSE(pick_now().measured());
   script.out_of_memory = {"dense_cluster"};
   EXPECT_TRUE(pick_now().measured()) << "the best prediction cannot be prepared";
+}
+
+TEST_F(AutoKernel, AFullMatrixIsMultipliedAsADenseOneInFp8Too) {
+  matrix_ = half_full();
+  operand_.precision = Precision::fp8_e4m3;
+  for (const Layout layout : {Layout::row_major, Layout::col_major})
+    EXPECT_EQ(pick(*prepare("tune=1")->bind({.n = 128, .layout = layout}, stages_)).kernel,
+              "dense_cluster");
 }
 
 // Rows of 12 columns at random, which hardly overlap.
