@@ -11,10 +11,13 @@
 namespace spmmbench::window {
 
 // The most feature tiles of a CTA, `most` or less. Side by side they read A together. If windows
-// are few, larger teams and more CTAs gain more.
+// are few, larger teams and more CTAs gain more. Four feature tiles leave a team of one warp, which
+// cannot share its windows, so that they take more CTAs.
 inline int cta_feature_tiles(int most, double windows, double feature_tiles, double sms) {
-  constexpr double kCtasOfSm = 2;
-  while (most > 1 && windows * std::ceil(feature_tiles / most) < kCtasOfSm * sms) most /= 2;
+  constexpr int kNoTeam = 4;
+  constexpr double kCtasOfSm = 2, kCtasWithoutTeam = 4;
+  const auto wanted = [&] { return (most < kNoTeam ? kCtasOfSm : kCtasWithoutTeam) * sms; };
+  while (most > 1 && windows * std::ceil(feature_tiles / most) < wanted()) most /= 2;
   return most;
 }
 

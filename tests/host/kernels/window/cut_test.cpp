@@ -25,7 +25,9 @@ WindowWork narrow(double windows, double mean) {
 TEST(WindowCut, FewWindowsHaveOneFeatureTileInACta) {
   EXPECT_EQ(cta_feature_tiles(4, 16, 4, kSms), 1);
   EXPECT_EQ(cta_feature_tiles(4, 150, 4, kSms), 2);  // 2 x 150 CTAs
-  EXPECT_EQ(cta_feature_tiles(4, 264, 4, kSms), 4);  // two on each SM
+  EXPECT_EQ(cta_feature_tiles(2, 264, 2, kSms), 2);  // two on each SM
+  EXPECT_EQ(cta_feature_tiles(4, 527, 4, kSms), 2);  // teams of two
+  EXPECT_EQ(cta_feature_tiles(4, 528, 4, kSms), 4);  // four on each SM
   EXPECT_EQ(cta_feature_tiles(2, 150, 1, kSms), 1);
   EXPECT_EQ(cta_feature_tiles(4, 0, 4, kSms), 1);
 }
