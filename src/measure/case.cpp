@@ -218,7 +218,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   MadePlan made = make_plan(input, row);
   const std::unique_ptr<Plan> plan = std::move(made.plan);
   std::string inexact;  // how the exact test failed; empty where it did not
-  double exact_ms = 0;  // of the kernel, where it prepares from the same A as for the case
+  double exact_ms = 0;  // of the kernel, where it prepares as it did for the case
   KernelChoice launched = *input.choice;
   if (input.exact != nullptr) {
     const OwnSeconds since(Threads::caller);
@@ -232,7 +232,8 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     ExactOutcome outcome = test_exactly(used, launched);
     row.exact = std::move(outcome.test);
     const KernelInfo& tested = launched.kernel->info();
-    if (!tested.prepares_on_device && !tested.baseline) exact_ms = outcome.kernel_ms;
+    const bool alike = outcome.from_same_memory || !tested.prepares_on_device;
+    if (alike && !tested.baseline) exact_ms = outcome.kernel_ms;
     if (!row.exact->passed && row.exact->not_made.empty()) inexact = describe_failure(used, row);
     poll_interrupt();
   }

@@ -332,6 +332,8 @@ ExactOutcome run_exact_test(const Kernel& kernel, const ExactSetting& setting,
     in.problem.a = &in.operands.a();
     const Update exact = in.operands.update(in.update);
     in.problem.on_device = in.operands.resident(in.problem, in.device);
+    outcome.from_same_memory =
+        (in.problem.on_device == nullptr) == (setting.problem.on_device == nullptr);
     in.problem.ld_b = 0;  // any
     const ExactOperands::OnDevice& made = in.operands.on_device(in.problem, in.device, in.members);
     in.problem.ld_b = made.b.ld;

@@ -130,7 +130,8 @@ struct ExactSetting {
 
 struct ExactOutcome {
   ExactTest test;
-  double kernel_ms = 0;  // of the test, in the kernel's own calls
+  double kernel_ms = 0;          // of the test, in the kernel's own calls
+  bool from_same_memory = true;  // A of the test lies in memory of the device, as that of the case
 };
 
 // The test of a plan of its own. `prepared` is made by the first case of a kernel and shared with

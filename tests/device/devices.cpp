@@ -11,10 +11,13 @@ bool lost = false;
 }  // namespace
 
 Device* find_device(DeviceKind kind) {
-  static const std::unique_ptr<Device> host = open_host_device();
+  if (kind == DeviceKind::host) {
+    static const std::unique_ptr<Device> host = open_host_device();
+    return host.get();
+  }
   static const std::unique_ptr<Device> cuda =
       probe_cuda().devices.empty() ? nullptr : open_cuda_device(0);
-  return kind == DeviceKind::host ? host.get() : cuda.get();
+  return cuda.get();
 }
 
 std::string why_no_device() { return probe_cuda().reason; }

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "devices.hpp"
@@ -38,6 +40,17 @@ const CsrMatrix& permutation_matrix() {
   return matrix;
 }
 
+// With values of the precision, or ones. Made once.
+const CsrMatrix& permutation_in(Precision precision, bool binary) {
+  static std::map<std::pair<Precision, bool>, CsrMatrix> all;
+  const auto [at, is_new] = all.try_emplace({precision, binary});
+  if (is_new) {
+    at->second = permutation_matrix();
+    for (float& value : at->second.values) value = binary ? 1.0F : round_to(precision, value);
+  }
+  return at->second;
+}
+
 std::vector<std::string> kernel_names() {
   std::vector<std::string> names;
   for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
@@ -64,8 +77,7 @@ TEST_P(LargeTest, OffsetsAre64Bit) {
   if (device.free_bytes() < b.bytes() + c.bytes() + kMaxPlanBytes)
     GTEST_SKIP() << "too little device memory";
 
-  CsrMatrix a = permutation_matrix();
-  for (float& value : a.values) value = kernel.info().binary ? 1.0F : round_to(precision, value);
+  const CsrMatrix& a = permutation_in(precision, kernel.info().binary);
   problem.a = &a;
   const Support support = check_support(kernel, problem, device.info());
   if (!support.ok) GTEST_SKIP() << support.reason;

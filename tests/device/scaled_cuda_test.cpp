@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "devices.hpp"
 #include "measure/case.hpp"
@@ -130,25 +131,35 @@ TEST(ScaledOnDevice, KernelsAreRightWhetherTheyTakeScalarsOrNot) {
       }
 }
 
+class BatchOnDevice : public testing::TestWithParam<std::string> {};
+
 // Rows of 40 columns of 16 bits have a gap behind them.
-TEST(BatchOnDevice, EveryKernelIsRight) {
+TEST_P(BatchOnDevice, MembersAreRight) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   constexpr std::int64_t kMembers = 3;
-  for (const Kernel* kernel : Registry<Kernel>::instance().sorted()) {
-    if (kernel->info().device != DeviceKind::cuda) continue;
-    int right = 0;
-    for (const Precision precision : kernel->info().precisions)
-      for (const ElementType c_type : written_types(kernel->info()))
-        for (const Scalars& scalars : {Scalars{}, Scalars{1.5, 0.5}})
-          for (const std::int64_t n : {40, 64}) {
-            if (!writes(kernel->info(), precision, c_type)) continue;
-            const Asked asked{kernel->info().name, precision, c_type};
-            right +=
-                expect_right(asked, Layout::row_major, scalars, device, kMembers, n) == Status::ok;
-          }
-    std::cout << "  " << kernel->info().name << ": " << right << " cases\n";
-  }
+  const KernelInfo& info = Registry<Kernel>::instance().at(GetParam()).info();
+  int right = 0;
+  for (const Precision precision : info.precisions)
+    for (const ElementType c_type : written_types(info))
+      for (const Scalars& scalars : {Scalars{}, Scalars{1.5, 0.5}})
+        for (const std::int64_t n : {40, 64}) {
+          if (!writes(info, precision, c_type)) continue;
+          const Asked asked{info.name, precision, c_type};
+          right +=
+              expect_right(asked, Layout::row_major, scalars, device, kMembers, n) == Status::ok;
+        }
+  std::cout << "  " << right << " cases\n";
 }
+
+std::vector<std::string> kernels_of_the_device() {
+  std::vector<std::string> names;
+  for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
+    if (kernel->info().device == DeviceKind::cuda) names.push_back(kernel->info().name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(registry, BatchOnDevice, testing::ValuesIn(kernels_of_the_device()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace spmmbench::test

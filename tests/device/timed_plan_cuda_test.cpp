@@ -96,11 +96,13 @@ TEST_P(ExactPlanOnDevice, IsMadeOfAnAInDeviceMemoryWhereTheTimedOneIs) {
       ExactOperands exact(a, {}, nullptr, 1,
                           {.sum_bits = sum_bits(kernel.info(), precision), .precision = precision});
       std::unique_ptr<Prepared> prepared;
-      const ExactTest test =
-          run_exact_test(kernel, {problem, exact, operands.c, device}, prepared).test;
+      const ExactOutcome outcome =
+          run_exact_test(kernel, {problem, exact, operands.c, device}, prepared);
+      const ExactTest& test = outcome.test;
       EXPECT_TRUE(test.passed || !test.not_made.empty()) << test.worst_row << ' ' << test.worst_col;
       EXPECT_EQ(checksum_of_a(problem, device), a_before);
       if (!test.not_made.empty()) continue;
+      EXPECT_TRUE(outcome.from_same_memory);
       const DeviceCsr* const resident = exact.resident(problem, device);
       ASSERT_NE(resident, nullptr);
       EXPECT_EQ(resident->col_idx, copy.view().col_idx);

@@ -332,6 +332,7 @@ class CheatKernel final : public PlantedGpuKernel<CheatA, CheatAndMore> {
   CheatKernel(const char* name, Cheat cheat, Elsewhere works)
       : PlantedGpuKernel(name, {cheat, WorkElsewhere(works)}) {
     info_.inspects_b = cheat == Cheat::once_for_a_constant_b;
+    info_.prepares_on_device = works == Elsewhere::in_the_exact_test;
   }
   Support supports(const Problem&, const DeviceInfo&) const override {
     what_.elsewhere.supports();
