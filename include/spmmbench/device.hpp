@@ -67,7 +67,7 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;      // total
   std::size_t shared_per_block = 0;  // opt-in maximum
   std::string driver_version, runtime_version, cusparse_version,
-      cublas_version;  // empty when absent
+      cublas_version;  // empty when absent, and the last two where nothing asks for them
 };
 
 // NVML's values at one moment; null where NVML has none.

@@ -11,6 +11,7 @@
 #include "auto/device_features.hpp"
 #include "common/resident_csr.hpp"
 #include "gpu/batch_timer.hpp"
+#include "gpu/vendor_libraries.hpp"
 #include "io/sha256.hpp"
 #include "select/features.hpp"
 #include "select/tune.hpp"
@@ -205,7 +206,8 @@ CacheEntry Trials::cache_key(const Shape& shape, StageTimer& stages) {
     const auto timed = cost.scope("tune");
     return matrix_sha256(*a_.a, true);
   });
-  const DeviceInfo& device = device_.info();
+  DeviceInfo device = device_.info();
+  name_libraries(device);
   return {{"structure", structure},
           {"row_ids", a_.row_ids.empty() ? "no" : "yes"},
           {"precision", std::string(to_string(a_.precision))},

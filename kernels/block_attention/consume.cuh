@@ -91,6 +91,14 @@ __device__ inline void weigh(float (&scores)[kScores], float scale, Softmax& row
     rows.sum[row_of(i)] += scores[i];
   }
 }
+// Rows without weights, under the bounds of the first scores.
+__device__ __forceinline__ void begin_rows(const float (&top)[kRows], float scale, Softmax& rows) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    rows.bound[r] = top[r] * scale;
+    rows.sum[r] = 0;
+  }
+}
 // As the A operand of the next product: the layouts of an accumulator's pairs of 8 columns and of
 // A's fragment are the same.
 template <class Element>
@@ -164,6 +172,28 @@ struct Turns {
 // Votes decide the branches around wgmma, as in async_bcsr/device.cuh.
 __device__ inline bool all_agree(bool condition) { return __any_sync(~0U, condition) != 0; }
 
+// Where scores are far above the bound of any row of the warp, bounds become the largest scores.
+// `top`: these, to be scaled. `factor`: what sums and outputs so far are then to be multiplied by.
+__device__ __forceinline__ bool raise_bounds(float (&top)[kRows], float scale, Softmax& rows,
+                                             float (&factor)[kRows]) {
+  bool grows = false;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    top[r] *= scale;
+    grows |= top[r] > rows.bound[r] + kSlack;
+  }
+  grows = all_agree(grows);
+  if (grows)
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const float bound = fmaxf(rows.bound[r], top[r]);
+      factor[r] = ptx::ex2_approx_ftz(rows.bound[r] - bound);
+      rows.bound[r] = bound;
+      rows.sum[r] *= factor[r];
+    }
+  return grows;
+}
+
 template <class Element, int kBlockTiles>
 __device__ void consume(const Arguments& args, const Ring& ring, Front& front, char* queries) {
   const int c = static_cast<int>(threadIdx.x) / kWarpgroup;
@@ -216,11 +246,7 @@ __device__ void consume(const Arguments& args, const Ring& ring, Front& front, c
            {key_tile<kBlockTiles>(args, slot, 0, 0), key_tile<kBlockTiles>(args, slot, 0, 1)},
            slot.tile);
       largest(scores, top);
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        rows.bound[r] = top[r] * args.scale;
-        rows.sum[r] = 0;
-      }
+      begin_rows(top, args.scale, rows);
       weigh(scores, args.scale, rows);
       pack_weights<Element>(scores, weights);
 #pragma unroll
@@ -243,21 +269,7 @@ __device__ void consume(const Arguments& args, const Ring& ring, Front& front, c
         ring.release(keys);
         largest(scores, top);
         float factor[kRows];
-        bool grows = false;
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-          top[r] *= args.scale;
-          grows |= top[r] > rows.bound[r] + kSlack;
-        }
-        grows = all_agree(grows);
-        if (grows)
-#pragma unroll
-          for (int r = 0; r < kRows; ++r) {
-            const float bound = fmaxf(rows.bound[r], top[r]);
-            factor[r] = ptx::ex2_approx_ftz(rows.bound[r] - bound);
-            rows.bound[r] = bound;
-            rows.sum[r] *= factor[r];
-          }
+        const bool grows = raise_bounds(top, args.scale, rows, factor);
         weigh(scores, args.scale, rows);
         ptx::keep_in_registers(scores);
         // A branch here keeps the compiler from moving the wait for the values above the powers.

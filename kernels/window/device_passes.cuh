@@ -396,10 +396,10 @@ constexpr int kWarpsOfCta = 4;
 
 // A warp for each window. The first `ctas_of_skipped` CTAs have those that are listed as skipped;
 // without such, a CTA has those of its warps one after the other.
-template <class Key, class Pass>
+template <class Pass>
 __global__ void __launch_bounds__(kWarpsOfCta* kLanes)
     pass_by_warp(const __grid_constant__ Pass given, const std::int32_t* chosen_rows,
-                 unsigned ctas_of_skipped) {
+                 unsigned ctas_of_skipped, bool has_short_keys) {
   constexpr int kThreads = kWarpsOfCta * kLanes;
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ std::uint8_t ranks[kWarpsOfCta][ShortWindow::kMostEntries];
@@ -407,21 +407,25 @@ __global__ void __launch_bounds__(kWarpsOfCta* kLanes)
   follow_previous();
   Pass pass = given;
   if (!take_chosen(chosen_rows, pass)) return;
-  if (blockIdx.x < ctas_of_skipped) {
-    const unsigned count = *pass.skipped.count;
-    for (unsigned i = blockIdx.x; i < count; i += ctas_of_skipped)
-      pass.template by_cta<kThreads>(pass.skipped.list[i], shared);
-    return;
+  const bool has_skipped = blockIdx.x < ctas_of_skipped;
+  const std::int64_t first = (std::int64_t{blockIdx.x} - ctas_of_skipped) * kWarpsOfCta;
+  if (!has_skipped) {
+    const int warp = static_cast<int>(threadIdx.x) / kLanes;
+    const bool fits =
+        first + warp >= pass.a.windows() ||
+        (has_short_keys ? pass.template by_warp<std::uint32_t>(first + warp, ranks[warp])
+                        : pass.template by_warp<std::uint64_t>(first + warp, ranks[warp]));
+    if (ctas_of_skipped > 0) return;
+    if (threadIdx.x % kLanes == 0) done[warp] = fits;
+    __syncthreads();
   }
-  const int warp = static_cast<int>(threadIdx.x) / kLanes;
-  const std::int64_t first = std::int64_t{blockIdx.x - ctas_of_skipped} * kWarpsOfCta;
-  const bool fits =
-      first + warp >= pass.a.windows() || pass.template by_warp<Key>(first + warp, ranks[warp]);
-  if (ctas_of_skipped > 0) return;
-  if (threadIdx.x % kLanes == 0) done[warp] = fits;
-  __syncthreads();
-  for (int other = 0; other < kWarpsOfCta; ++other)
-    if (!done[other]) pass.template by_cta<kThreads>(first + other, shared);
+  // One loop for both: the code for a window of a CTA is long, and each call is a copy of it.
+  const unsigned count = has_skipped ? *pass.skipped.count : kWarpsOfCta;
+  const unsigned step = has_skipped ? ctas_of_skipped : 1;
+#pragma unroll 1
+  for (unsigned i = has_skipped ? blockIdx.x : 0; i < count; i += step)
+    if (has_skipped || !done[i])
+      pass.template by_cta<kThreads>(has_skipped ? pass.skipped.list[i] : first + i, shared);
 }
 
 }  // namespace spmmbench::wcsr

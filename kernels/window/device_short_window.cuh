@@ -14,28 +14,67 @@ constexpr int kLanes = kWarpLanes;
 // The exclusive sum over the lanes before.
 __device__ inline int sum_before(int mine) { return sum_to(mine) - mine; }
 
-// Bitonic: ascending from lane to lane, kItems in each.
+// The lesser of two keys, or the other one. One comparison, where min and max would be two.
+template <class Key>
+__device__ Key pick(Key one, Key other, bool lesser) {
+  return (other < one) == lesser ? other : one;
+}
+
+template <class Key>
+__device__ void put_in_order(Key& first, Key& second) {
+  const Key less = min(first, second);
+  second = max(first, second);
+  first = less;
+}
+
+// The steps of a bitonic merge within each lane: neighbours in a distance of kGap, kGap / 2, ... 1.
+template <int kGap, int kItems, class Key>
+__device__ void merge_in_lane(Key (&keys)[kItems]) {
+#pragma unroll
+  for (int i = 0; i < kItems; ++i)
+    if ((i & kGap) == 0) put_in_order(keys[i], keys[i | kGap]);
+  if constexpr (kGap > 1) merge_in_lane<kGap / 2>(keys);
+}
+
+// Sorts runs of 2, 4, ... kItems keys of each lane.
+template <int kRun, int kItems, class Key>
+__device__ void sort_in_lane(Key (&keys)[kItems]) {
+#pragma unroll
+  for (int i = 0; i < kItems; ++i)
+    if ((i & (kRun / 2)) == 0) put_in_order(keys[i], keys[i ^ (kRun - 1)]);
+  if constexpr (kRun > 2) merge_in_lane<kRun / 4>(keys);
+  if constexpr (kRun < kItems) sort_in_lane<2 * kRun>(keys);
+}
+
+// Ascending from lane to lane, kItems in each. Bitonic: a merge begins with each key and its mirror
+// image in the other run, so that all steps ascend. Where a lane has many bytes of keys, the steps
+// between lanes are loops: unrolled, they would be most of a kernel's code.
 template <int kItems, class Key>
 __device__ void sort_in_warp(Key (&keys)[kItems]) {
+  constexpr bool kIsLong = kItems * sizeof(Key) >= 32;
+  constexpr int kUnrolled = kIsLong ? 1 : kLanes;  // iterations
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  sort_in_lane<2>(keys);
+#pragma unroll kUnrolled
+  for (int run = 2; run <= kLanes; run *= 2) {  // lanes of two runs that become one
+    const bool in_first = (lane & run / 2) == 0;
 #pragma unroll
-  for (int run = 2; run <= kLanes * kItems; run *= 2) {
-#pragma unroll
-    for (int gap = run / 2; gap > 0; gap /= 2) {
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        const bool ascends = ((lane * kItems + i) & run) == 0;
-        if (gap >= kItems) {
-          const Key other = __shfl_xor_sync(kAllLanes, keys[i], gap / kItems);
-          const bool is_lower = (lane & (gap / kItems)) == 0;
-          keys[i] = is_lower == ascends ? min(keys[i], other) : max(keys[i], other);
-        } else if ((i & gap) == 0) {
-          const Key less = min(keys[i], keys[i | gap]), more = max(keys[i], keys[i | gap]);
-          keys[i] = ascends ? less : more;
-          keys[i | gap] = ascends ? more : less;
-        }
-      }
+    for (int i = 0; i < kItems / 2; ++i) {
+      Key& one = keys[i];
+      Key& mirror = keys[kItems - 1 - i];
+      const Key of_one = __shfl_xor_sync(kAllLanes, mirror, run - 1);
+      const Key of_mirror = __shfl_xor_sync(kAllLanes, one, run - 1);
+      one = pick(one, of_one, in_first);
+      mirror = pick(mirror, of_mirror, in_first);
     }
+#pragma unroll kUnrolled
+    for (int gap = run / 4; gap > 0; gap /= 2) {
+      const bool is_first = (lane & gap) == 0;
+#pragma unroll
+      for (int i = 0; i < kItems; ++i)
+        keys[i] = pick(keys[i], __shfl_xor_sync(kAllLanes, keys[i], gap), is_first);
+    }
+    merge_in_lane<kItems / 2>(keys);
   }
 }
 

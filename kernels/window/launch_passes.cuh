@@ -55,25 +55,24 @@ void launch_pass(const DeviceCsr& matrix, std::int64_t windows, Division::By by,
                  const std::int32_t* chosen_rows, const Device& device) {
   if (windows == 0) return;
   const auto ctas = static_cast<unsigned>(windows);
-  const auto by_warp = [&]<class Key>(Key) {
+  const auto by_warp = [&] {
     constexpr int kThreads = kWarpsOfCta * kLanes;
     constexpr unsigned kSkippedCtasOfSm = 4;
+    constexpr std::int64_t kColumnsOfShortKeys = std::int64_t{1} << (32 - ShortWindow::kNumberBits);
     const unsigned of_skipped = Pass::kReadsSkipped && pass.skipped.list != nullptr
                                     ? kSkippedCtasOfSm * device.info().sm_count
                                     : 0;
-    launch_next(pass_by_warp<Key, Pass>, of_skipped + (ctas + kWarpsOfCta - 1) / kWarpsOfCta,
-                kThreads, bytes_of_marks<kThreads>(matrix.cols), device.stream(), pass, chosen_rows,
-                of_skipped);
+    launch_next(pass_by_warp<Pass>, of_skipped + (ctas + kWarpsOfCta - 1) / kWarpsOfCta, kThreads,
+                bytes_of_marks<kThreads>(matrix.cols), device.stream(), pass, chosen_rows,
+                of_skipped, matrix.cols <= kColumnsOfShortKeys);
   };
   const auto by_cta = [&]<int kThreads>(std::integral_constant<int, kThreads>) {
     launch_next(pass_by_cta<kThreads, Pass>, ctas, kThreads, bytes_of_marks<kThreads>(matrix.cols),
                 device.stream(), pass, chosen_rows);
   };
-  constexpr std::int64_t kShortKeys = std::int64_t{1} << (32 - ShortWindow::kNumberBits);
   if (by == Division::By::large_ctas) by_cta(std::integral_constant<int, kLargeThreads>{});
   else if (by == Division::By::small_ctas) by_cta(std::integral_constant<int, 256>{});
-  else if (matrix.cols <= kShortKeys) by_warp(std::uint32_t{});
-  else by_warp(std::uint64_t{});
+  else by_warp();
 }
 
 template <class Pass>

@@ -150,6 +150,66 @@ constexpr int min_ctas_per_sm() {
   return kWindowRows == 8 ? 7 : 5;
 }
 
+// Stores the sums of the window that the warp is in. `columns`: of C, from its feature on.
+template <class C, class Input, bool kOfBytes, class Sums, int kWindowRows>
+__device__ __forceinline__ void store_window(const Arguments& in, const Sums& sums,
+                                             const SpanWindows<kWindowRows>& windows, int feature,
+                                             int columns) {
+  struct Row {
+    C* c;
+    bool exists;
+  };
+  const auto row_of = [&](unsigned row_of_window) -> Row {
+    const std::int32_t row =
+        __shfl_sync(kFullWarp, windows.row_of_c(), static_cast<int>(row_of_window));
+    // Both factors fit 32 bits, which takes fewer registers: rows are less than 4 GiB apart.
+    const std::uint64_t first =
+        std::uint64_t{static_cast<std::uint32_t>(row)} * static_cast<std::uint32_t>(in.ldc);
+    return {static_cast<C*>(in.c) + first + feature, row >= 0};
+  };
+  if constexpr (kOfBytes) {
+    struct Kept {
+      C* c;         // at the lane's first feature
+      int columns;  // of C from there on, none without a row
+    };
+    const auto own = static_cast<int>(sums.first_feature());
+    const float scale = in.scale;
+    const auto kept_row = [&](unsigned row_of_window) -> Kept {
+      const Row row = row_of(row_of_window);
+      const C* c = row.c + own;
+      ptx::keep_in_register(c);
+      return {const_cast<C*>(c), row.exists ? columns - own : 0};
+    };
+    sums.for_each_vector(kept_row, [&](const Kept& row, int offset, const float4& x) {
+      if (offset - own < row.columns)
+        store_four(row.c + (offset - own),
+                   make_float4(x.x * scale, x.y * scale, x.z * scale, x.w * scale));
+    });
+  } else {
+    sums.for_each_vector(row_of, [&](const Row& row, int offset, const float4& x) {
+      if (!row.exists || offset >= columns) return;
+      if constexpr (kInputBytes<Input> == 1)
+        store_four(row.c + offset,
+                   make_float4(x.x * in.scale, x.y * in.scale, x.z * in.scale, x.w * in.scale));
+      else store_four(row.c + offset, x);
+    });
+  }
+}
+
+// What copies rows of B for a warp. `columns`: its shared memory for column indices, for fp8.
+template <class Input, int kRowBytes, bool kOfBytes>
+__device__ __forceinline__ auto make_row_loader(const Arguments& in, const TileSpan& span,
+                                                int feature, unsigned lane,
+                                                unsigned char* columns) {
+  const int tiles = tiles_of(span);
+  if constexpr (kOfBytes) {
+    const auto own = static_cast<std::uint32_t>(__cvta_generic_to_shared(columns));
+    return RowLoaderOfBytes<Input, kRowBytes>(in, span.first_tile, tiles, feature, lane, own);
+  } else {
+    return RowLoader<Input, kRowBytes>(in, span.first_tile, tiles, feature, lane);
+  }
+}
+
 // CTA: (32, feature tiles of a CTA, team); grid: (CTAs of the work list, all feature tiles over
 // those of a CTA). `shared`: a ring per warp, 128-byte aligned. kOfBytes, for fp8: the columns lie
 // in `shared` too, kColumnBytes after each ring, and a lane keeps its pointer into a row of C.
@@ -167,20 +227,12 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   const TileSpan span = in.spans[static_cast<std::int64_t>(blockIdx.x) * blockDim.z + member];
   const int tiles = tiles_of(span);
   constexpr int kWarpBytes = S::kRingBytes + (kOfBytes ? kColumnBytes : 0);  // of `shared`
-  auto rows = [&] {
-    if constexpr (kOfBytes) {
-      const auto own = static_cast<std::uint32_t>(
-          __cvta_generic_to_shared(shared + (member * blockDim.y + threadIdx.y) * kWarpBytes));
-      return RowLoaderOfBytes<typename S::Input, kRowBytes>(in, span.first_tile, tiles, feature,
-                                                            lane, own + S::kRingBytes);
-    } else {
-      return RowLoader<typename S::Input, kRowBytes>(in, span.first_tile, tiles, feature, lane);
-    }
-  }();
+  const auto ring_of = [&](int m) { return shared + (m * blockDim.y + threadIdx.y) * kWarpBytes; };
+  auto rows = make_row_loader<typename S::Input, kRowBytes, kOfBytes>(
+      in, span, feature, lane, ring_of(member) + S::kRingBytes);
   Operand operand(a, span, tiles, lane);
   SpanWindows<kWindowRows> windows(in, span, lane);
 
-  const auto ring_of = [&](int m) { return shared + (m * blockDim.y + threadIdx.y) * kWarpBytes; };
   const auto ring = static_cast<std::uint32_t>(__cvta_generic_to_shared(ring_of(member)));
   constexpr int kOfA = kTileColumns * kRowBytes;  // in a stage
   constexpr int kLead = Operand::kLead;
@@ -207,45 +259,7 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   Accumulators<typename S::Input, kWindowRows, kRowBytes> sums(lane);
   const auto columns = static_cast<int>(min(in.n - feature, std::int64_t{S::kFeatures}));
   const auto store = [&] {
-    struct Row {
-      C* c;
-      bool exists;
-    };
-    const auto row_of = [&](unsigned row_of_window) -> Row {
-      const std::int32_t row =
-          __shfl_sync(kFullWarp, windows.row_of_c(), static_cast<int>(row_of_window));
-      // Both factors fit 32 bits, which takes fewer registers: rows are less than 4 GiB apart.
-      const std::uint64_t first =
-          std::uint64_t{static_cast<std::uint32_t>(row)} * static_cast<std::uint32_t>(in.ldc);
-      return {static_cast<C*>(in.c) + first + feature, row >= 0};
-    };
-    if constexpr (kOfBytes) {
-      struct Kept {
-        C* c;         // at the lane's first feature
-        int columns;  // of C from there on, none without a row
-      };
-      const auto own = static_cast<int>(sums.first_feature());
-      const float scale = in.scale;
-      const auto kept_row = [&](unsigned row_of_window) -> Kept {
-        const Row row = row_of(row_of_window);
-        const C* c = row.c + own;
-        ptx::keep_in_register(c);
-        return {const_cast<C*>(c), row.exists ? columns - own : 0};
-      };
-      sums.for_each_vector(kept_row, [&](const Kept& row, int offset, const float4& x) {
-        if (offset - own < row.columns)
-          store_four(row.c + (offset - own),
-                     make_float4(x.x * scale, x.y * scale, x.z * scale, x.w * scale));
-      });
-    } else {
-      sums.for_each_vector(row_of, [&](const Row& row, int offset, const float4& x) {
-        if (!row.exists || offset >= columns) return;
-        if constexpr (kInputBytes<typename S::Input> == 1)
-          store_four(row.c + offset,
-                     make_float4(x.x * in.scale, x.y * in.scale, x.z * in.scale, x.w * in.scale));
-        else store_four(row.c + offset, x);
-      });
-    }
+    store_window<C, typename S::Input, kOfBytes>(in, sums, windows, feature, columns);
   };
 
   std::uint32_t full = ring, free = ring + (kStages - 1) * S::kStageBytes;

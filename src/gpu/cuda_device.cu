@@ -23,7 +23,6 @@
 #include "gpu/nvml.hpp"
 #include "gpu/ordered_device.hpp"
 #include "gpu/told_to_host.hpp"
-#include "gpu/vendor_libraries.hpp"
 #include "spmmbench/random.hpp"
 
 namespace spmmbench {
@@ -95,17 +94,6 @@ std::string format_version(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// The version of cuBLAS or cuSPARSE, by the function that both have. Empty where the library is
-// missing.
-std::string library_version(const SharedLibrary& library, const char* query_name) {
-  using Query = int(libraryPropertyType, int*);
-  auto* const query = reinterpret_cast<Query*>(library.find(query_name));
-  if (query == nullptr) return {};
-  std::array<int, 3> part{};
-  for (int i = 0; i < 3; ++i) (void)query(static_cast<libraryPropertyType>(i), &part[i]);
-  return fmt::format("{}.{}.{}", part[0], part[1], part[2]);
-}
-
 std::string format_uuid(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
   for (int i = 0; i < 16; ++i) {
@@ -136,8 +124,6 @@ DeviceInfo query_device(int index) {
     SPMMBENCH_CUDA(cudaDriverGetVersion(&version));
     info.driver_version = "CUDA " + format_version(version);
   }
-  info.cusparse_version = library_version(cusparse_library(), "cusparseGetProperty");
-  info.cublas_version = library_version(cublas_library(), "cublasGetProperty");
   return info;
 }
 

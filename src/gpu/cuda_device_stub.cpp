@@ -1,5 +1,6 @@
 // The functions of gpu/backend.hpp, gpu/nccl.hpp, gpu/peer_memory.hpp, gpu/rates.hpp,
-// gpu/rows_of_b.hpp, gpu/scaled_launches.hpp and gpu/watcher.hpp in a build without CUDA.
+// gpu/rows_of_b.hpp, gpu/scaled_launches.hpp, gpu/vendor_libraries.hpp and gpu/watcher.hpp in a
+// build without CUDA.
 
 #include "gpu/backend.hpp"
 #include "gpu/nccl.hpp"
@@ -8,6 +9,7 @@
 #include "gpu/rates.hpp"
 #include "gpu/rows_of_b.hpp"
 #include "gpu/scaled_launches.hpp"
+#include "gpu/vendor_libraries.hpp"
 #include "gpu/watcher.hpp"
 
 namespace spmmbench {
@@ -15,6 +17,8 @@ namespace spmmbench {
 CudaProbe probe_cuda() { return {{}, "built without CUDA"}; }
 
 int current_cuda_device() { return 0; }
+
+void name_libraries(DeviceInfo&) {}
 
 void end_cuda_context(int) noexcept {}
 

@@ -204,21 +204,94 @@ bool passes_exactly(const CaseInput& input, const KernelInfo& kernel, ScaledLaun
   return !is_unproved(input, row);
 }
 
+// A case that ended early may have left them damaged.
+void mend_operands(const Operands& operands, Device& device) {
+  if (is_intact(operands, device)) return;
+  (void)wrote_to_b(operands, device);
+  (void)damage_around_c(operands, device);
+}
+
+// What a plan of its own showed, where the timed one cannot take the values of the exact test.
+struct OwnExactTest {
+  std::string failure;  // empty where there is none
+  double exact_ms = 0;  // of the kernel, where it prepares as it did for the case
+};
+
+OwnExactTest test_own_plan(const CaseInput& input, const KernelChoice& launched, ResultRow& row) {
+  OwnExactTest out;
+  OperandsOfPick of_pick(input, launched);
+  const CaseInput& used = of_pick.input();
+  ExactOutcome outcome = test_exactly(used, launched);
+  row.exact = std::move(outcome.test);
+  const KernelInfo& tested = launched.kernel->info();
+  const bool alike = outcome.from_same_memory || !tested.prepares_on_device;
+  if (alike && !tested.baseline) out.exact_ms = outcome.kernel_ms;
+  if (!row.exact->passed && row.exact->not_made.empty()) out.failure = describe_failure(used, row);
+  poll_interrupt();
+  return out;
+}
+
+void note_bits(const CaseInput& input, Plan& plan, ResultRow& row) {
+  const BitCheck bits = input.scalars().plain() ? check_bits(input, plan) : BitCheck{};
+  if (bits.predicted == 0) return;
+  row.metrics["bits_predicted"] = static_cast<double>(bits.predicted);
+  row.metrics["bits_equal"] = static_cast<double>(bits.equal);
+}
+
+// The one launch of `profile`.
+void launch_for_profiler(const CaseInput& input, const std::function<void()>& launch,
+                         ResultRow& row) {
+  const bool on_gpu = input.device->info().kind == DeviceKind::cuda;
+  if (input.update.beta != 0) start_c(input);
+  if (on_gpu)
+    profiler_start(kProfileRange, fmt::format("{} n={} {} {} {}", row.matrix.name, row.n,
+                                              row.kernel, row.precision, row.reorder));
+  launch();
+  if (on_gpu) profiler_stop();
+  take_c(input);
+  if (verify(input, row)) row.status = Status::ok;
+}
+
+bool passes_repeats(const CaseInput& input, const std::function<void()>& launch, ResultRow& row) {
+  const Repeats repeats =
+      repeat_launches(*input.device, input.choice->kernel->info(), input.operands->c,
+                      start_and_launch(input, launch),
+                      [&](bool known) { return verify(input, row, "a repeated launch: ", known); });
+  row.bit_identical = repeats.same_bits;
+  return repeats.right;
+}
+
+// Of threads that the kernel has begun.
+void note_threads(const NewThreads& threads, const Device& device, ResultRow& row) {
+  constexpr double kLeastMs = 5;  // several times what a driver's own threads work
+  const double ms = device.info().kind == DeviceKind::cuda ? threads.seconds() * 1e3 : 0;
+  if (ms > kLeastMs) row.metrics["thread_ms"] = ms;
+}
+
+// Whether C is right after the calls of --calls-curve.
+bool passes_several_calls(const CaseInput& input, ResultRow& row) {
+  if (input.calls_curve.empty()) return true;
+  measure_several_calls(input, row);
+  take_c(input);
+  return verify(input, row, "after several calls: ");
+}
+
+void fill_rates(const CaseInput& input, ResultRow& row) {
+  row.gflops = flops_of(input) / row.hot->median_us / 1e3;
+  row.compulsory_bytes = input.compulsory_bytes;
+  row.bound_us = input.bound_us;
+  row.of_bound = input.bound_us / row.hot->median_us;
+}
+
 void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
   Device& device = *input.device;
   const Operands& operands = *input.operands;
   const KernelInfo& info = input.choice->kernel->info();
 
   const NewThreads threads;
-  // A case that ended early may have left them damaged.
-  if (!is_intact(operands, device)) {
-    (void)wrote_to_b(operands, device);
-    (void)damage_around_c(operands, device);
-  }
+  mend_operands(operands, device);
   MadePlan made = make_plan(input, row);
   const std::unique_ptr<Plan> plan = std::move(made.plan);
-  std::string inexact;  // how the exact test failed; empty where it did not
-  double exact_ms = 0;  // of the kernel, where it prepares as it did for the case
   KernelChoice launched = *input.choice;
   if (input.exact != nullptr) {
     const OwnSeconds since(Threads::caller);
@@ -226,17 +299,9 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     made.other_ms += since.passed() * 1e3;
   }
   const bool tests_timed_plan = input.exact != nullptr && takes_exact_values(input, launched);
-  if (input.exact != nullptr && !tests_timed_plan) {
-    OperandsOfPick of_pick(input, launched);
-    const CaseInput& used = of_pick.input();
-    ExactOutcome outcome = test_exactly(used, launched);
-    row.exact = std::move(outcome.test);
-    const KernelInfo& tested = launched.kernel->info();
-    const bool alike = outcome.from_same_memory || !tested.prepares_on_device;
-    if (alike && !tested.baseline) exact_ms = outcome.kernel_ms;
-    if (!row.exact->passed && row.exact->not_made.empty()) inexact = describe_failure(used, row);
-    poll_interrupt();
-  }
+  const OwnExactTest own_test = input.exact != nullptr && !tests_timed_plan
+                                    ? test_own_plan(input, launched, row)
+                                    : OwnExactTest{};
   input.reference->expect(input.update);
   ScaledLaunches launches(*plan, info, device);
   const auto launch = [&] {
@@ -246,60 +311,27 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   const OwnSeconds since(Threads::caller);
   fill_from_plan(*plan, input, row);
   made.other_ms += since.passed() * 1e3;
-  add_hidden_work(made, exact_ms, device.info(), row);
+  add_hidden_work(made, own_test.exact_ms, device.info(), row);
   *row.device_bytes += launches.device_bytes();
   if (row.status == Status::wrong) return;
-  if (!inexact.empty()) {
+  if (!own_test.failure.empty()) {
     row.status = Status::wrong;
-    row.reason = inexact;
+    row.reason = own_test.failure;
     return;
   }
   if (is_unproved(input, row)) return;
-  const BitCheck bits = input.scalars().plain() ? check_bits(input, *plan) : BitCheck{};
-  if (bits.predicted > 0) {
-    row.metrics["bits_predicted"] = static_cast<double>(bits.predicted);
-    row.metrics["bits_equal"] = static_cast<double>(bits.equal);
-  }
+  note_bits(input, *plan, row);
 
-  if (input.one_launch) {
-    const bool on_gpu = device.info().kind == DeviceKind::cuda;
-    if (input.update.beta != 0) start_c(input);
-    if (on_gpu)
-      profiler_start(kProfileRange, fmt::format("{} n={} {} {} {}", row.matrix.name, row.n,
-                                                row.kernel, row.precision, row.reorder));
-    launch();
-    if (on_gpu) profiler_stop();
-    take_c(input);
-    if (verify(input, row)) row.status = Status::ok;
-    return;
-  }
-  if (input.repeat_check) {
-    const Repeats repeats = repeat_launches(
-        device, info, operands.c, start_and_launch(input, launch),
-        [&](bool known) { return verify(input, row, "a repeated launch: ", known); });
-    row.bit_identical = repeats.same_bits;
-    if (!repeats.right) return;
-  }
+  if (input.one_launch) return launch_for_profiler(input, launch, row);
+  if (input.repeat_check && !passes_repeats(input, launch, row)) return;
   if (!take_times(input, limits, launches, row)) return;
-  constexpr double kLeastThreadMs = 5;  // several times what a driver's own threads work
-  const double thread_ms = device.info().kind == DeviceKind::cuda ? threads.seconds() * 1e3 : 0;
-  if (thread_ms > kLeastThreadMs) row.metrics["thread_ms"] = thread_ms;
-  if (!input.calls_curve.empty()) {
-    measure_several_calls(input, row);
-    take_c(input);
-    if (!verify(input, row, "after several calls: ")) {
-      row.hot = row.cold = std::nullopt;
-      return;
-    }
-  }
-  if (tests_timed_plan && !passes_exactly(input, info, launches, row)) {
+  note_threads(threads, device, row);
+  if (!passes_several_calls(input, row) ||
+      (tests_timed_plan && !passes_exactly(input, info, launches, row))) {
     row.hot = row.cold = std::nullopt;
     return;
   }
-  row.gflops = flops_of(input) / row.hot->median_us / 1e3;
-  row.compulsory_bytes = input.compulsory_bytes;
-  row.bound_us = input.bound_us;
-  row.of_bound = input.bound_us / row.hot->median_us;
+  fill_rates(input, row);
   row.status = Status::ok;
 }
 

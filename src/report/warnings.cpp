@@ -101,9 +101,17 @@ void Warnings::add_clocks(const ClockState& before, const ClockState& after) {
 
 std::vector<std::string> Warnings::lines() const {
   std::vector<std::string> lines;
-  const auto of_all = [this](const Kind& kind) {
-    return fmt::format("{} of {}", kind.rows, numbered(rows_, "row"));
-  };
+  add_doubts(lines);
+  add_uncounted_work(lines);
+  add_far_samples(lines);
+  return lines;
+}
+
+std::string Warnings::of_all(const Kind& kind) const {
+  return fmt::format("{} of {}", kind.rows, numbered(rows_, "row"));
+}
+
+void Warnings::add_doubts(std::vector<std::string>& lines) const {
   if (untested_.rows > 0)
     lines.push_back(fmt::format(
         "{} had no exact test (the longest row of A: {:.0f} nonzeros, {}: {}), so only "
@@ -150,6 +158,9 @@ std::vector<std::string> Warnings::lines() const {
         fmt::format("the timer cannot tell times apart that differ by less than {:.1f} % in {} "
                     "(worst: {}). Take a larger N or matrix",
                     coarse_.worst, of_all(coarse_), coarse_.where));
+}
+
+void Warnings::add_uncounted_work(std::vector<std::string>& lines) const {
   if (slow_first_.rows > 0)
     lines.push_back(fmt::format(
         "in {} the first launch of a plan took {:g} ms more than two cold ones (worst "
@@ -191,6 +202,9 @@ std::vector<std::string> Warnings::lines() const {
                     "ms more than "
                     "the others ({}). Times may be wrong by far: let nothing else run there",
                     of_all(shared_), shared_.worst, shared_.where));
+}
+
+void Warnings::add_far_samples(std::vector<std::string>& lines) const {
   if (slow_start_.rows > 0)
     lines.push_back(
         fmt::format("the first sample of {} took {:g} times the others or more (worst {:.1f}: {}). "
@@ -202,7 +216,6 @@ std::vector<std::string> Warnings::lines() const {
         "your calls do not find their operands in the cache, rank by cold times: --sort cold, "
         "compare --cold",
         of_all(cold_), kFarCold, cold_.worst, cold_.where));
-  return lines;
 }
 
 }  // namespace spmmbench

@@ -27,6 +27,11 @@ class Warnings {
     std::string where;
     bool note(double value, const ResultRow& row);  // whether this row is the worst
   };
+  std::string of_all(const Kind& kind) const;              // "3 of 40 rows"
+  void add_doubts(std::vector<std::string>& lines) const;  // in verdicts and times
+  void add_uncounted_work(std::vector<std::string>& lines) const;
+  void add_far_samples(std::vector<std::string>& lines) const;  // the first, and the cold ones
+
   double noise_limit_, timer_floor_us_;
   int rows_ = 0;
   Kind preempted_, noisy_, throttled_, slow_start_, cold_, untested_, slow_first_, slow_prepare_,

@@ -13,6 +13,7 @@
 
 #include "core/contains.hpp"
 #include "gpu/backend.hpp"
+#include "gpu/vendor_libraries.hpp"
 #include "io/output.hpp"
 #include "io/sha256.hpp"
 #include "io/tensor_path.hpp"
@@ -116,10 +117,10 @@ class Run {
 
   RunContext context(const std::vector<std::string>& argv) {
     RunContext context = collect_context(argv, options_.cases.load.seed, machine_.main(), rates_);
+    if (options_.outputs.has_file()) name_libraries(context.device);  // a child writes no document
     if (options_.machines.devices.size() > 1)
       context.device.uuid = uuids_of(options_.machines.devices);
     context.protocol = protocol_of(options_.cases, options_.protocol);
-    // A child writes no document.
     if (const std::string& b = options_.cases.b_file; !b.empty() && options_.outputs.has_file())
       if (std::string hash = file_sha256(file_of(b)); !hash.empty())
         context.protocol["b_sha256"] = std::move(hash);

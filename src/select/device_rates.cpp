@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "gpu/vendor_libraries.hpp"
 #include "select/cache.hpp"
 
 namespace spmmbench {
@@ -19,7 +20,8 @@ constexpr const char* kGather = "gather_bytes_per_second";
 constexpr const char* kDense = "dense_flops_per_second";
 
 // What the rates of a device depend on, of what is known without running it.
-CacheEntry key_of(const DeviceInfo& device) {
+CacheEntry key_of(DeviceInfo device) {
+  name_libraries(device);
   return {{"device", device.name},
           {"uuid", device.uuid},
           {"sms", fmt::format("{}", device.sm_count)},
@@ -27,12 +29,11 @@ CacheEntry key_of(const DeviceInfo& device) {
           {"cublas", device.cublas_version}};
 }
 
-// The same without a copy.
+// The same within a process, which has one version of cuBLAS.
 auto identity_of(const DeviceInfo& device) {
-  return std::tie(device.name, device.uuid, device.sm_count, device.driver_version,
-                  device.cublas_version);
+  return std::tie(device.name, device.uuid, device.sm_count, device.driver_version);
 }
-using Identity = std::tuple<std::string, std::string, int, std::string, std::string>;
+using Identity = std::tuple<std::string, std::string, int, std::string>;
 
 std::mutex rates_mutex;  // of what follows
 std::map<Identity, DeviceRates, std::less<>>& all_known() {
@@ -72,7 +73,6 @@ DeviceRates known_rates(const DeviceInfo& device) {
 }
 
 DeviceRates rates_of(Device& device, const MeasureRate& gather, const MeasureRate& dense) {
-  const CacheEntry key = key_of(device.info());
   const std::lock_guard lock(rates_mutex);
   DeviceRates& known = all_known()[identity_of(device.info())];
   DeviceRates rates = known;
@@ -82,6 +82,7 @@ DeviceRates rates_of(Device& device, const MeasureRate& gather, const MeasureRat
     return rates.gather_bytes_per_second > 0 && rates.dense_flops_per_second > 0;
   };
   if (all() || device.info().kind == DeviceKind::host) return rates;
+  const CacheEntry key = has_cache_folder() ? key_of(device.info()) : CacheEntry{};
   if (!read_kept(key, rates)) {
     if (rates.gather_bytes_per_second == 0) rates.gather_bytes_per_second = gather(device);
     if (rates.dense_flops_per_second == 0) rates.dense_flops_per_second = dense(device);

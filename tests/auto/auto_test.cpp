@@ -21,6 +21,7 @@
 #include "gpu/backend.hpp"
 #include "gpu/rates.hpp"
 #include "gpu/scaled_launches.hpp"
+#include "gpu/vendor_libraries.hpp"
 #include "select/device_rates.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -31,6 +32,7 @@ std::optional<WcsrEstimate> known_windows;  // in an order that a planted kernel
 #ifdef SPMMBENCH_TEST_RATES  // defined by files for CUDA, which this program does without
 double measure_gather(Device&) { throw DeviceError("no gather rate", false); }
 double measure_dense(Device&) { throw DeviceError("no dense rate", false); }
+void name_libraries(DeviceInfo&) {}
 std::shared_ptr<Replay> cuda_record(const std::function<void()>&, int, GraphKind, Device&) {
   return nullptr;
 }

@@ -50,6 +50,21 @@ CsrMatrix tall_matrix() {
   return m;
 }
 
+// So many windows of few entries that a warp has each: of at most 64, 128 and 256, and of more than
+// a warp sorts.
+CsrMatrix short_windows(std::int64_t cols) {
+  CsrMatrix m{20'000, cols, {0}, {}, {}};
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    const std::int64_t length = row / 8 % 5 * 8 + row % 3;
+    for (std::int64_t i = 0; i < length; ++i) {
+      m.col_idx.push_back(static_cast<std::int32_t>(cols / (length + 1) * i + row % 4));
+      m.values.push_back(uniform_at(5, row, i));
+    }
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  return m;
+}
+
 // Few windows of so many entries that their blocks are large, in several slabs.
 CsrMatrix long_matrix() {
   CsrMatrix m{20, 400'000, {0}, {}, {}};
@@ -156,6 +171,18 @@ TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildWithSmallAndLargeBlocks) {
     SCOPED_TRACE(matrix.rows);
     expect_host_bytes(device, matrix, {8, 16, ElementType::f16}, {});
     expect_host_bytes(device, matrix, {16, 16, ElementType::f16}, order_of(matrix, "random"));
+  }
+}
+
+TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildWhereAWarpHasEachWindow) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const std::int64_t cols : {300'000, 17'000'000}) {  // keys of 32 and of 64 bits
+    SCOPED_TRACE(cols);
+    CsrMatrix matrix = short_windows(cols);
+    for (float& value : matrix.values) value = round_to(Precision::fp16, value);
+    expect_host_bytes(device, matrix, {8, 16, ElementType::f16}, {});
+    expect_host_bytes(device, matrix, {8, 16, ElementType::f16}, order_of(matrix, "random"));
+    expect_host_bytes(device, matrix, {8, 16, ElementType::f32}, {});
   }
 }
 

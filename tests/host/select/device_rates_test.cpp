@@ -83,6 +83,7 @@ TEST_F(Rates, AreReadFromTheCacheInAnotherProcess) {
                                          &DeviceInfo::uuid, &DeviceInfo::name}) {
     measured_ = 0;
     device_.device_info.*other += " 2";
+    forget();
     rates();
     EXPECT_EQ(measured_, 2) << device_.device_info.*other;
   }
