@@ -18,16 +18,16 @@ namespace spmmbench::async_wcsr {
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
-      {"async_wcsr", 1, {{Precision::fp16, 1}, {Precision::tf32, 1.3}},
-       {{"launch", 1.7}, {"tiles", 1.47}, {"variation", 0.231}}},
-      {"async_wcsr", 8, {{Precision::fp16, 1}, {Precision::tf32, 1.35}},
-       {{"launch", 1.54}, {"tiles", 1.93}, {"parts", 1.84}, {"depth", 1.09}, {"filled_rows", 0.127},
-        {"variation", 0.298}, {"a_csr", 0.181}}},
+      {"async_wcsr", 1, {{Precision::fp16, 1}, {Precision::tf32, 1.31}},
+       {{"launch", 1.83}, {"tiles", 1.51}}},
+      {"async_wcsr", 8, {{Precision::fp16, 1}, {Precision::tf32, 1.34}},
+       {{"launch", 1.99}, {"tiles", 2.14}, {"parts", 1.62}, {"variation", 0.209}, {"a_csr", 0.222}}},
       {"async_wcsr", kAnyN, {{Precision::fp16, 1}, {Precision::fp32, 1.22}, {Precision::tf32, 1.02}},
        {{"launch", 1.7}, {"b", 0.375}, {"c", 0.698}, {"spill", 0.34}, {"tiles", 1.75}, {"parts", 2.94},
         {"depth", 1.43}, {"variation", 0.193}, {"gather_window", 0.282}}},
-      {"async_wcsr?order=search", 1, {{Precision::fp16, 1}, {Precision::tf32, 1.18}},
-       {{"launch", 1.75}, {"c", 2.42}, {"variation", 0.243}, {"ordered_gather", 1.93}}},
+      {"async_wcsr?order=search", 1, {{Precision::fp16, 1}, {Precision::tf32, 1.19}},
+       {{"launch", 1.36}, {"c", 5.93}, {"parts", 1.17}, {"depth", 0.652}, {"filled_rows", 0.042},
+        {"variation", 0.344}, {"ordered_gather", 1.71}}},
       {"async_wcsr?order=search", kAnyN, {{Precision::fp16, 1}, {Precision::fp32, 1.14}, {Precision::tf32, 1.02}},
        {{"launch", 1.71}, {"b", 0.394}, {"c", 0.663}, {"spill", 0.386}, {"tiles", 1.33}, {"parts", 2.71},
         {"depth", 1.56}, {"variation", 0.128}, {"longest_row", 0.243}, {"ordered_gather", 0.285}}},

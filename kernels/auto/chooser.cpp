@@ -130,10 +130,18 @@ std::pair<Choice, std::vector<Candidate>> Chooser::worth_running(Why& why, const
   auto best = best_of(why.ranked, a_, shape, device_.info(), why.refusal);
   if (!best) throw Error(fmt::format("auto: {}", why.refusal));
   std::vector<Candidate> candidates;
-  for (std::size_t i = best->second; i < why.ranked.size(); ++i)
+  const Ranking& by = why.ranking;
+  const bool is_there = limits_.calls > 0 && a_.a.is_lazy();
+  const double there_ms =
+      is_there ? prepare_amounts::copy_of_a_ms(Product(by.features, shape, by.precision, by.device))
+               : 0;
+  for (std::size_t i = best->second; i < why.ranked.size(); ++i) {
+    Candidate one = why.ranked[i];
+    if (one.on_device) one.estimate.prepare_ms = std::max(0.0, one.estimate.prepare_ms - there_ms);
     if (candidates.empty() || limits_.calls == 0 ||
-        worth_tuning(candidates[0].estimate, why.ranked[i].estimate, limits_.calls))
-      candidates.push_back(why.ranked[i]);
+        worth_tuning(candidates[0].estimate, one.estimate, limits_.calls, shape.n))
+      candidates.push_back(one);
+  }
   return {std::move(best->first), std::move(candidates)};
 }
 

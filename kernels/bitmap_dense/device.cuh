@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "bitmap_dense/queue_reader.cuh"
+#include "bitmap_dense/tiling.hpp"
 #include "common/hopper_ring.cuh"
 #include "common/panel_sums.cuh"
 #include "ptx/cuda_ptx.cuh"
@@ -29,13 +30,6 @@ inline constexpr int kWarpgroup = 128;
 inline constexpr int kStageK = 64;  // 16-bit values in a 128-byte line; 128 in 8 bits
 inline constexpr int kLineBytes = 128;
 inline constexpr int kRowFragments = 1;  // of 16 rows, a panel
-// The cost of a piece: it begins with loads that wait for each other and ends with a sum that goes
-// to memory, about as long as a unit of 256 columns takes. Counting it gains 2 to 4 % on 18944 x
-// 3584 (docs/decisions/bitmap-dense.md).
-inline constexpr int kPieceUnits = 1;
-// The cost of joining a part of a panel's sums, with tiles of 256 columns: 6 us, while a unit takes
-// 2.8 us (docs/decisions/bitmap-dense.md).
-inline constexpr int kPartUnits = 2;
 // What a multiprocessor of compute capability 9.0 has, all for one CTA (CUDA C Programming Guide).
 inline constexpr int kRegistersMost = 65536, kSharedMost = 227 * 1024;
 inline constexpr int kStagesMost = 5;  // of B
@@ -51,8 +45,7 @@ struct Shape {
   static constexpr int kColumns = kFp8 ? 2 : 1;  // of A, where 16-bit values have one
   static constexpr Layout kLayoutB = kLayout;
   static constexpr int kTileN = kTileColumns;
-  // As many warps decode as registers and shared memory allow.
-  static constexpr int kWarpgroups = kTileN == 256 ? 2 : kTileN >= 64 ? 3 : 4;
+  static constexpr int kWarpgroups = warpgroups_of(kTileN);
   static constexpr int kWarps = 4 * kWarpgroups;  // that multiply
   static constexpr int kConsumers = 32 * kWarps;  // threads
   static constexpr int kThreads = kConsumers + kWarpgroup;

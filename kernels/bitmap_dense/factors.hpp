@@ -2,7 +2,8 @@
 // Written by scripts/refit.
 //
 // Factors of a call, in microseconds of:
-//   launch (launches), b (us), c (us), positions (10^6 an SM), bitmap_spill (us)
+//   ends (100 columns), units (256 columns), wide_units (100 x 256 columns), cut (times), joined
+//   (100 columns), bitmap_spill (us)
 // and of preparation beyond the copy of A, in milliseconds of:
 //   constant (times), nonzeros (10^6), rows (10^6)
 
@@ -15,10 +16,9 @@ namespace spmmbench::bitmap_dense {
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
-      {"bitmap_dense", 1, {{Precision::fp16, 1}},
-       {{"launch", 4.18}, {"b", 144}, {"c", 592}, {"bitmap_spill", 0.934}}},
       {"bitmap_dense", kAnyN, {{Precision::fp16, 1}},
-       {{"launch", 7.05}, {"b", 9.4}, {"c", 6.18}, {"positions", 23}, {"bitmap_spill", 0.636}}},
+       {{"ends", 4.47}, {"units", 1.67}, {"wide_units", 0.212}, {"cut", 4.11}, {"joined", 0.568},
+        {"bitmap_spill", 0.676}}},
   };
 }
 

@@ -10,9 +10,9 @@
 namespace spmmbench::csr_merge {
 namespace {
 
-// Of so few columns a group of one or two lanes holds a row of B, and CTAs are few.
-constexpr std::int64_t kNarrow = 16;
-// Rows of B of this many columns are narrow.
+// Of so few columns a group of up to four lanes holds a row of B, so that a warp has eight groups
+// and more, whose rows of A end at different times. The elements of a vector are multiplied while A
+// is staged.
 constexpr std::int64_t kFewColumns = 32;
 
 // A is read once for each slab: 32 lanes hold 16 bytes of a row of B each, 8 in 8 bits.
@@ -22,9 +22,9 @@ double a_of_slabs(const Product& p) {
   return std::ceil(p.row_bytes / slab_bytes) * amounts::a_csr(p);
 }
 // Rows of B that neighbouring rows of A share are gathered once by wide groups. Narrow ones ask for
-// each anew.
+// each anew: what limits them are their requests.
 double gather_shared(const Product& p) {
-  const bool is_narrow = p.n > 1 && p.n <= kNarrow;
+  const bool is_narrow = !p.is_vector() && p.n <= kFewColumns;
   return is_narrow ? amounts::gather_rows(p) : amounts::gather_distinct(p);
 }
 
@@ -36,9 +36,11 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_merge",
                                      {"spill", "us", amounts::spill},
                                      {"gather_rows", "us", amounts::gather_rows},
                                      {"gather_shared", "us", gather_shared},
-                                     {"nonzeros", "100 an SM", amounts::nonzeros}},
+                                     {"nonzeros", "100 an SM", amounts::nonzeros},
+                                     {"loads", "100 loads an SM", amounts::loads},
+                                     {"rows", "100 rows an SM", amounts::rows}},
                               .factors = csr_merge::factors(),
-                              .bounds = {kFewColumns},
+                              .bounds = {1, kFewColumns},
                               .on_device = true,
                               .any_rows_from = 1});
 

@@ -20,9 +20,9 @@ inline std::vector<Factors> factors() {
       {"csr_row_split", kAnyN, {{Precision::fp16, 1}},
        {{"launch", 2.19}, {"c", 0.665}, {"spill", 0.593}, {"gather_distinct", 0.501}, {"nonzeros", 0.111},
         {"variation", 0.822}, {"uneven_rows", 0.0844}, {"mean_row", 2.06}, {"cut_row", 0.27}}},
-      {"csr_row_split", kAnyN, {{Precision::fp32, 1}, {Precision::fp64, 1.11}, {Precision::tf32, 0.988}},
-       {{"launch", 2.28}, {"b", 0.317}, {"c", 0.55}, {"spill", 0.644}, {"gather_distinct", 0.506},
-        {"nonzeros", 0.103}, {"longest_row", 0.935}, {"mean_row", 1.1}, {"cut_row", 0.123}}},
+      {"csr_row_split", kAnyN, {{Precision::fp32, 1}, {Precision::fp64, 1.12}, {Precision::tf32, 0.987}},
+       {{"launch", 2.26}, {"b", 0.325}, {"c", 0.573}, {"spill", 0.626}, {"gather_distinct", 0.453},
+        {"nonzeros", 0.104}, {"longest_row", 0.925}, {"uneven_rows", 0.048}, {"mean_row", 1.16}}},
   };
 }
 

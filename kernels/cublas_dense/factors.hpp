@@ -17,7 +17,7 @@ namespace spmmbench::cublas_dense {
 inline std::vector<Factors> factors() {
   return {
       {"cublas_dense", 1, {{Precision::fp16, 1}},
-       {{"launch", 2.57}, {"dense_a", 1.01}}},
+       {{"launch", 2.04}, {"dense_a", 0.909}, {"dense_depth", 0.505}}},
       {"cublas_dense", 1, {{Precision::fp32, 1}, {Precision::tf32, 0.879}},
        {{"launch", 2.04}, {"dense_a_odd", 1.12}}},
       {"cublas_dense", kAnyN, {{Precision::fp16, 1}},

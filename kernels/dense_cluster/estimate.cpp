@@ -39,7 +39,9 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "dense_cluster",
                               .factors = dense_cluster::factors(),
                               .preparation = dense_cluster::preparation(),
                               .bounds = {1},
-                              .by_sizes = true});
+                              .on_device = true,
+                              .by_sizes = true,
+                              .any_rows_from = 1});
 
 }  // namespace
 }  // namespace spmmbench::dense_cluster

@@ -16,9 +16,9 @@ namespace spmmbench::two_four {
 inline std::vector<Factors> factors() {
   return {
       {"two_four", 16, {{Precision::fp16, 1}},
-       {{"launch", 3.81}, {"packed", 1}}},
+       {{"launch", 3.4}, {"b", 20.7}, {"packed", 0.966}}},
       {"two_four", kAnyN, {{Precision::fp16, 1}},
-       {{"launch", 10.2}, {"b", 1.85}, {"dense_flops", 0.513}, {"packed", 0.739}}},
+       {{"launch", 11.7}, {"dense_flops", 0.583}, {"packed", 0.667}}},
   };
 }
 

@@ -7,7 +7,7 @@
 namespace spmmbench {
 
 HubSample hub_sample(std::int64_t rows, std::int64_t nnz) {
-  constexpr double kLeastRows = 0.25;               // of all rows, that have a hub column
+  constexpr double kLeastRows = 0.125;              // of all rows, that have a hub column
   constexpr double kWantedSeen = 16;                // draws of such a column
   constexpr double kLeastSeen = 12;                 // fewer may be chance
   constexpr double kFewest = 1024, kMost = 16'384;  // draws in all

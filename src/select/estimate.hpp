@@ -110,7 +110,7 @@ struct Estimator {
 
 namespace prepare_amounts {
 std::vector<Amount> of_csr();    // of formats as large as the nonzeros and rows
-std::vector<Amount> of_dense();  // of those with A's zeros
+std::vector<Amount> of_dense();  // of those with A's zeros, which are filled first
 }  // namespace prepare_amounts
 
 // Registered estimators, by their spec.

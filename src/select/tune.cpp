@@ -57,19 +57,35 @@ double measure_ms(double us) {
   return kLeastMs + kLaunches * us / 1e3;
 }
 
-bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls) {
+namespace {
+
+double may_take_us(const Estimate& other, std::int64_t n) {
+  return other.us / (n < kWideColumns ? kMayTakeLess : kWideMayTakeLess);
+}
+
+// Whether a trial is as cheap beside so many calls of the best prediction.
+bool is_small_part(double spent_ms, const Estimate& best, std::int64_t calls) {
+  constexpr double kSmall = 0.01;  // docs/decisions/few-calls.md
+  return spent_ms * 1e3 <= kSmall * static_cast<double>(calls) * best.us;
+}
+
+}  // namespace
+
+bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls, std::int64_t n) {
   constexpr double kMayTake = 1.1;  // times the prediction; docs/decisions/selection-trials.md
-  const double spent_ms = other.prepare_ms + measure_ms(other.us) + measure_ms(best.us);
-  return cost_us(other.us, spent_ms, calls) < kMayTake * best.us;
+  const double spent_ms = other.prepare_ms + measure_ms(other.us);
+  if (is_small_part(spent_ms, best, calls))
+    return cost_us(may_take_us(other, n), spent_ms, calls) < kMayTakeMore * best.us;
+  return cost_us(other.us, spent_ms + measure_ms(best.us), calls) < kMayTake * best.us;
 }
 
 bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls,
                   std::int64_t n) {
-  if (calls > 0)
-    return cost_us(other.us, other.prepare_ms + measure_ms(other.us), calls) < least_us;
   const double spent_ms = other.prepare_ms + measure_ms(other.us);
-  const double least_other_us = other.us / (n < kWideColumns ? kMayTakeLess : kWideMayTakeLess);
-  return cost_us(least_other_us, spent_ms, kSettledCalls) < std::max(best.us, least_us);
+  if (calls == 0)
+    return cost_us(may_take_us(other, n), spent_ms, kSettledCalls) < std::max(best.us, least_us);
+  const double us = is_small_part(spent_ms, best, calls) ? may_take_us(other, n) : other.us;
+  return cost_us(us, spent_ms, calls) < least_us;
 }
 
 bool any_may_win(const std::vector<Candidate>& candidates, std::int64_t calls, std::int64_t n) {

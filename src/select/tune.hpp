@@ -32,14 +32,15 @@ struct Trial {
 
 // With calls: whether measuring pays at all. Suppose that `best`, the best prediction, takes
 // somewhat longer than predicted. Measuring pays if `other` then saves more than preparing and
-// measuring it costs.
-bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls);
+// measuring it costs. It also pays if it costs a small part of the calls and `other` may win.
+bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls, std::int64_t n);
 
 // Whether to prepare and measure `other`. It competes with `best`, the best prediction, and with
-// `least_us`, the fastest time measured.
-//   Without calls: if it could save what trying it costs within kSettledCalls. "Could": its
-//   prediction is as much too long as that of a kernel may be with `n` columns of B.
-//   With calls: only if it should save more than trying it costs.
+// `least_us`, the fastest time measured. "Could": its prediction is as much too long as that of a
+// kernel may be with `n` columns of B.
+//   Without calls: if it could save what trying it costs within kSettledCalls.
+//   With calls: if it should save more than trying it costs. It is enough that it could, if trying
+//   it costs a small part of the time of the calls.
 bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls,
                   std::int64_t n);
 

@@ -102,6 +102,26 @@ TEST(Selection, ItsTrialsFindTheFastestOfTheRecordedCases) {
   EXPECT_LT(mean(losses), kMostMeasured);
 }
 
+// Too short an estimate makes auto try a kernel in vain, or choose it for few calls.
+TEST(Selection, EstimatesAreRightInTheMeanOfEveryNumberOfColumns) {
+  constexpr double kMostOff = 1.2;
+  constexpr std::size_t kFewestCases = 20;
+  constexpr std::int64_t kWidest = 512;  // products with more columns are recorded of layers alone
+  for (const std::string kernel : {"async_wcsr", "bitmap_dense", "csr_merge", "csr_row_split"}) {
+    std::map<std::int64_t, std::vector<double>> ratios;
+    for (const Case& one : cases())
+      if (const auto time = one.times.find(kernel); time != one.times.end())
+        for (const Candidate& candidate : candidates_of(one.product()))
+          if (candidate.spec == kernel)
+            ratios[one.shape.n].push_back(time->second.us / candidate.estimate.us);
+    for (const auto& [n, of_n] : ratios) {
+      if (of_n.size() < kFewestCases || n > kWidest) continue;
+      EXPECT_LT(mean(of_n), kMostOff) << kernel << ", N = " << n;
+      EXPECT_GT(mean(of_n), 1 / kMostOff) << kernel << ", N = " << n;
+    }
+  }
+}
+
 // So the limit means something.
 TEST(Selection, AlwaysTakingOneKernelIsBeyondTheLimit) {
   for (const auto& estimator : estimators()) {

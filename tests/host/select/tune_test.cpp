@@ -169,11 +169,20 @@ TEST(Tune, WithCallsATrialMustBeExpectedToSaveMoreThanItCosts) {
   const Estimate best{7.9, 1}, quick{8, 6};  // 6.4 ms with its measurement
   EXPECT_FALSE(worth_trying(best, quick, 10, 1'000, 8)) << "2 us in 1,000 calls are 2 ms";
   EXPECT_TRUE(worth_trying(best, quick, 10, 10'000, 8));
-  EXPECT_FALSE(worth_tuning(best, quick, 1'000));
-  EXPECT_FALSE(worth_tuning(best, quick, 9'000)) << "`best` would have to be measured as well";
-  EXPECT_TRUE(worth_tuning(best, quick, 100'000)) << "`best` may take 8.7 us";
+  EXPECT_FALSE(worth_tuning(best, quick, 1'000, 8));
+  EXPECT_FALSE(worth_tuning(best, quick, 9'000, 8)) << "`best` would have to be measured as well";
+  EXPECT_TRUE(worth_tuning(best, quick, 12'000, 8)) << "`best` may take 8.7 us";
   const Estimate lengthy{10'000, 0};
   EXPECT_FALSE(worth_trying(best, lengthy, 10'500, 100, 8)) << "six launches take 60 ms, for 50";
+}
+
+TEST(Tune, WhereCallsTakeAHundredTimesAsLongAsATrialAKernelIsTriedThatMayTakeLessThanPredicted) {
+  const Estimate best{10, 1}, other{12, 1};  // 1.3 ms with its measurement
+  EXPECT_FALSE(worth_trying(best, other, 10, 12'000, 8)) << "1.06 % of the time of the calls";
+  EXPECT_FALSE(worth_tuning(best, other, 12'000, 8));
+  EXPECT_TRUE(worth_trying(best, other, 10, 13'000, 8)) << "perhaps it takes 8.6 us";
+  EXPECT_TRUE(worth_tuning(best, other, 13'000, 8));
+  EXPECT_FALSE(worth_trying(best, {15, 1}, 10, 1'000'000, 8));
 }
 
 TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
