@@ -101,7 +101,7 @@ double TrialTimes::of(Plan& plan, double about_us) {
   // Shorter ones follow one another as a graph launches them. An estimate may be that much too
   // long.
   constexpr double kRecordedUs = 10 * kMayTakeLess;
-  constexpr int kSamples = 3;
+  constexpr int kSamples = 2;      // docs/decisions/selection-trials.md
   constexpr double kLongUs = 200;  // such products differ by less than 1 % between samples
   StageTimer within;
   plan.inspect_b(b_, within);
@@ -111,7 +111,7 @@ double TrialTimes::of(Plan& plan, double about_us) {
   const int batch = static_cast<int>(
       std::clamp(std::ceil(kSampleUs / std::max(about_us, 1.0)), 1.0, double{kMostLaunches}));
   const TimesOfBatches times = times_of(device_, launch, batch, about_us < kRecordedUs);
-  return std::ranges::min(times(about_us < kLongUs ? kSamples : kSamples - 1)) / batch;
+  return std::ranges::min(times(about_us < kLongUs ? kSamples : 1)) / batch;
 }
 
 BoundPlan Trials::fastest(const Ranking& ranking, const std::vector<Candidate>& candidates,

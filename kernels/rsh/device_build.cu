@@ -44,8 +44,8 @@ __device__ bool is_first_lane() { return threadIdx.x % kWarpLanes == 0; }
 // Pieces of each record, and 0 after the last one.
 template <class Bits>
 __global__ void __launch_bounds__(kRecordThreads)
-    count_pieces(Boxes<Bits> boxes, std::uint32_t* pieces, std::int32_t* groups) {
-  __shared__ std::int32_t groups_of_cta;
+    count_pieces(Boxes<Bits> boxes, std::uint32_t* pieces, std::uint32_t* groups) {
+  __shared__ std::uint32_t groups_of_cta;
   if (threadIdx.x == 0) groups_of_cta = 0;
   __syncthreads();
   const std::int64_t tile = tile_of_warp();
@@ -103,18 +103,17 @@ DeviceRecords build(const DeviceWcsr& in, Device& device) {
     throw Error(fmt::format("rsh: {} boxes of {} rows may need 2^32 pieces of 16 bytes", tiles,
                             boxes.window_rows));
   DeviceRecords out;
-  out.record_ptr = device.allocate(count * sizeof(std::uint32_t));
+  out.record_ptr = device.allocate((count + 1) * sizeof(std::uint32_t));
   auto* const record_ptr = out.record_ptr.as<std::uint32_t>();
+  auto* const groups = record_ptr + count;  // behind the sum, so that both are read at once
   std::size_t temporary_bytes = 0;
   SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(nullptr, temporary_bytes, record_ptr, record_ptr,
                                                count, stream));
   MemoryLayout layout;
   const std::size_t pieces_at = layout.add(count * sizeof(std::uint32_t)),
-                    groups_at = layout.add(sizeof(std::int32_t)),
                     temporary_at = layout.add(temporary_bytes);
   const Buffer scratch = device.allocate(layout.bytes());
   auto* const pieces = array_at<std::uint32_t>(scratch, pieces_at);
-  auto* const groups = array_at<std::int32_t>(scratch, groups_at);
   const auto ctas =
       static_cast<unsigned>((count * kWarpLanes + kRecordThreads - 1) / kRecordThreads);
   device.fill_bytes(groups, 0, sizeof *groups);
@@ -122,17 +121,16 @@ DeviceRecords build(const DeviceWcsr& in, Device& device) {
   SPMMBENCH_CUDA_LAUNCHED();
   SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(array_at<void>(scratch, temporary_at),
                                                temporary_bytes, pieces, record_ptr, count, stream));
-  std::uint32_t total = 0;
-  std::int32_t found = 0;
-  device.download(&total, record_ptr + tiles, sizeof total);
-  device.download(&found, groups, sizeof found);
-  out.groups = found;
-  out.records = device.allocate(std::size_t{total} * kPieceBytes);
+  struct {
+    std::uint32_t pieces, groups;
+  } found{};
+  device.download(&found, record_ptr + tiles, sizeof found);
+  out.groups = found.groups;
+  out.records = device.allocate(std::size_t{found.pieces} * kPieceBytes);
   if (tiles == 0) return out;
   write_records<<<ctas, kRecordThreads, 0, stream>>>(boxes, record_ptr,
                                                      out.records.as<unsigned char>());
   SPMMBENCH_CUDA_LAUNCHED();
-  device.synchronize();
   return out;
 }
 

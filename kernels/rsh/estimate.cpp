@@ -9,11 +9,12 @@ namespace spmmbench::rsh {
 namespace {
 
 // auto takes a vector as column-major, which rsh does not run. In 16 bits rsh was the fastest of
-// nothing that is smaller but for 9 products of 213 that were tried, by 4 % at most
-// (docs/decisions/selection-trials.md).
+// nothing that is narrower, nor of anything smaller but for 9 products of 213 that were tried, by
+// 4 % at most (docs/decisions/selection-trials.md).
 Standing standing_of(const Product& p) {
   constexpr double kLeastNonzeros = 60'000, kLeastRows = 600;
-  const bool is_small = p.f.nnz < kLeastNonzeros || p.f.rows < kLeastRows;
+  constexpr std::int64_t kLeastColumns = 33;  // of B
+  const bool is_small = p.f.nnz < kLeastNonzeros || p.f.rows < kLeastRows || p.n < kLeastColumns;
   return full_if(!p.is_vector() && !(p.value_bytes <= 2 && is_small));
 }
 

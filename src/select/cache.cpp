@@ -28,11 +28,11 @@ std::set<std::string> warned;
 
 std::string path_of(const std::string& kind, const CacheEntry& key) {
   constexpr std::size_t kDigits = 16;
+  const std::lock_guard lock(mutex);
+  if (folder.empty()) return {};  // before the hash, which takes 15 us
   Sha256 hash;
   const std::string text = Json(key).dump();
   hash.update(text.data(), text.size());
-  const std::lock_guard lock(mutex);
-  if (folder.empty()) return {};
   return fmt::format("{}/{}-{}.json", folder, kind, hash.hex().substr(0, kDigits));
 }
 

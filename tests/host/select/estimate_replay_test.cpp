@@ -292,6 +292,20 @@ TEST(Selection, RowsOfATableAreInTheOrderOfTheirColumns) {
 }
 
 // A sample need not contain the few rows that have nonzeros.
+TEST(Selection, RshIsNoCandidateForFewColumnsIn16Bits) {
+  constexpr std::int64_t kLeastColumns = 33;
+  const auto recorded = std::ranges::find(cases(), "Andrews", &Case::matrix);
+  ASSERT_NE(recorded, cases().end());
+  const auto has_rsh = [&](std::int64_t n, Precision precision) {
+    const Product product(recorded->features, Shape{.n = n}, precision, recorded->device);
+    const std::vector<Candidate> all = candidates_of(product);
+    return std::ranges::find(all, "rsh", &Candidate::spec) != all.end();
+  };
+  EXPECT_FALSE(has_rsh(kLeastColumns - 1, Precision::fp16));
+  EXPECT_TRUE(has_rsh(kLeastColumns, Precision::fp16));
+  EXPECT_TRUE(has_rsh(kLeastColumns - 1, Precision::tf32));
+}
+
 TEST(Selection, TwoOfFourIsACandidateWhereNoSampledRowHasThree) {
   MatrixFeatures f;
   f.rows = f.cols = 4096;
