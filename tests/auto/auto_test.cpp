@@ -360,17 +360,8 @@ TEST_F(AutoKernel, WhereTheBestTakesFarLongerThanPredictedMoreAreMeasured) {
   EXPECT_EQ(tried(*prepare("tune=2")->bind({.n = 128}, stages_)).size(), 2U);
 }
 
-CsrMatrix half_full() {
-  constexpr std::int32_t kSide = 512;
-  std::vector<std::vector<std::int32_t>> rows(kSide);
-  for (std::int32_t row = 0; row < kSide; ++row)
-    for (std::int32_t column = 0; column < kSide; ++column)
-      if (hash_position(3, row, column) % 2 == 0) rows[row].push_back(column);
-  return testing::from_rows(kSide, rows);
-}
-
 TEST_F(AutoKernel, WhereNoOtherPredictionComesCloseNothingIsMeasured) {
-  matrix_ = half_full();
+  matrix_ = testing::drawn(512, 512, 50);
   const auto pick_now = [&] { return pick(*prepare("tune=8")->bind({.n = 128}, stages_)); };
   EXPECT_EQ(pick_now().kernel, "dense_cluster");
   EXPECT_FALSE(pick_now().measured());
@@ -379,7 +370,7 @@ TEST_F(AutoKernel, WhereNoOtherPredictionComesCloseNothingIsMeasured) {
 }
 
 TEST_F(AutoKernel, AFullMatrixIsMultipliedAsADenseOneInFp8Too) {
-  matrix_ = half_full();
+  matrix_ = testing::drawn(512, 512, 50);
   operand_.precision = Precision::fp8_e4m3;
   for (const Layout layout : {Layout::row_major, Layout::col_major})
     EXPECT_EQ(pick(*prepare("tune=1")->bind({.n = 128, .layout = layout}, stages_)).kernel,
