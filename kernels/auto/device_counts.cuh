@@ -69,7 +69,7 @@ __device__ inline void count_window(const DeviceCsr& a, std::int64_t row, int pa
   if (part == kWindowsOfGroup - 1) out.nnz = count.entries;
 }
 
-// Of the rows that CTA `cta` of this many has.
+// Of the rows that CTA `cta` of `ctas` has.
 __device__ inline std::int64_t longest_of_cta(const DeviceCsr& a, int cta, int ctas) {
   __shared__ int most;
   if (threadIdx.x == 0) most = 0;

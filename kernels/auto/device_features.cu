@@ -163,7 +163,7 @@ __device__ void find_others(const DeviceCsr& a, const std::int64_t* rows, std::i
 struct Wanted {
   int words;                // of the marks of blocks; 0: they are not counted
   std::size_t value_bytes;  // of values of which groups of four are counted; 0: none
-  std::int64_t every;       // one of this many chunks of entries is read for other rows
+  std::int64_t every;       // one of `every` chunks of entries is read for other rows
 };
 
 // A CTA for each sampled row, then those that look for other rows.
@@ -290,7 +290,7 @@ std::size_t bytes_of_four(const DeviceCsr& a, bool may_be_two_four) {
   return may_be_two_four ? bytes_of(a.value_type) : 0;
 }
 
-// What was counted: of every this many samples from the first on, and for the longest row.
+// What was counted: of every `every`th sample from `first` on, and for the longest row.
 struct Seen {
   Counts counts;
   int first = 0, every = 1;
