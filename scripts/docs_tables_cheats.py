@@ -9,11 +9,12 @@ import csv
 import pathlib
 import sys
 
-from command_line import Parser
+from command_line import Parser, run
 from docs_tables_data import table
-from result_data import write_whole
+from result_data import InputError, readable, write_whole
 
 FAULTS = pathlib.Path(__file__).resolve().parents[1] / "tests" / "faults"
+STATUSES = ("ok", "wrong", "skipped", "failed", "timeout")  # of a row of a result
 
 
 def lines_of(name):
@@ -25,8 +26,11 @@ def add_verdicts(paths):
     """What a run found replaces what was known of the kernels that it has."""
     found = {}
     for path in paths:
-        for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
-            kernel, status = line.split(",")
+        text = pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), start=1):
+            kernel, _, status = line.partition(",")
+            if status not in STATUSES:
+                raise InputError(f"{readable(path)}:{number}: expected KERNEL,STATUS with {', '.join(STATUSES)}")
             found.setdefault(kernel, set()).add(status)
     verdicts = {line["kernel"]: line["statuses"] for line in lines_of("verdicts.csv")}
     verdicts.update((kernel, " ".join(sorted(statuses))) for kernel, statuses in found.items())
@@ -64,7 +68,12 @@ def cheats():
 {parts}"""
 
 
-if __name__ == "__main__":
+def main():
     parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", help="lines of KERNEL,STATUS")
     add_verdicts(parser.parse_args(sys.argv[1:]).files)
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

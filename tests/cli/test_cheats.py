@@ -5,6 +5,8 @@ import json
 import os
 import random
 import subprocess
+import sys
+import tempfile
 import unittest
 import unittest.mock
 
@@ -110,6 +112,18 @@ class CheatTableTest(unittest.TestCase):
         self.assertLessEqual({kernel.replace("_gpu_", "_") for kernel in known}, named)
         self.assertLessEqual(known, verdicts)
         self.assertLessEqual(named, {kernel.replace("_gpu_", "_") for kernel in verdicts})
+
+    def test_what_is_no_list_of_verdicts_is_refused_at_its_line(self):
+        before = self.lines("verdicts.csv")
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+            file.write("cheat_none,ok\nno verdict\n")
+            file.flush()
+            script = [sys.executable, SOURCE / "scripts/docs_tables_cheats.py", file.name]
+            done = subprocess.run(script, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{file.name}:2: expected KERNEL,STATUS with ok, wrong,", done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertEqual(self.lines("verdicts.csv"), before)
 
     def test_every_test_that_the_table_names_is_there(self):
         for line in self.lines("cheats.csv"):
