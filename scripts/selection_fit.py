@@ -25,7 +25,7 @@ FEW_CALLS = 3, 10, 30
 FEW_COUNT = 0.3  # the loss of so few calls, where PLAIN ran
 PLAIN = "csr_merge"  # needs no preparation
 # The squared error of estimates: of factors that choose alike those count whose times are right, since a kernel that is taken to be
-# faster than it is costs a trial.
+# faster than it is costs a trial (docs/decisions/selection-model.md).
 ERROR_COUNTS = 0.2
 # A case in which the fastest trial loses more costs as much as this part of a loss of all cases.
 MOST_OF_ONE, COUNTS_AS = 1.1, 0.01

@@ -130,6 +130,7 @@ std::pair<Choice, std::vector<Candidate>> Chooser::worth_running(Why& why, const
   auto best = best_of(why.ranked, a_, shape, device_.info(), why.refusal);
   if (!best) throw Error(fmt::format("auto: {}", why.refusal));
   std::vector<Candidate> candidates;
+  // Where A lies on the device alone, candidates that are prepared there need no copy of it.
   const Ranking& by = why.ranking;
   const bool is_there = limits_.calls > 0 && a_.a.is_lazy();
   const double there_ms =

@@ -63,7 +63,7 @@ double may_take_us(const Estimate& other, std::int64_t n) {
   return other.us / (n < kWideColumns ? kMayTakeLess : kWideMayTakeLess);
 }
 
-// Whether a trial is as cheap beside so many calls of the best prediction.
+// Whether a trial takes a small part of the time of all calls of the best prediction.
 bool is_small_part(double spent_ms, const Estimate& best, std::int64_t calls) {
   constexpr double kSmall = 0.01;  // docs/decisions/few-calls.md
   return spent_ms * 1e3 <= kSmall * static_cast<double>(calls) * best.us;
