@@ -19,7 +19,7 @@ sys.path.insert(0, str(EXAMPLE))
 
 # Whether a group has threads, and how many are left when it is destroyed after a step of an optimiser.
 THREADS_OF_A_GROUP = """
-import os, sys
+import os, pathlib, sys, time
 sys.path[:0] = sys.argv[1:]
 import several_gpus, torch
 threads = lambda: len(os.listdir("/proc/self/task"))
@@ -30,7 +30,11 @@ torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore()
 torch.optim.Adam([weight]).step()
 during = threads()
 torch.distributed.destroy_process_group()
+deadline = time.monotonic() + 10  # a thread that was joined may be listed for a moment
+while threads() > before and time.monotonic() < deadline:
+    time.sleep(0.01)
 print(during > before, threads() - before)
+print([task.read_text().strip() for task in pathlib.Path("/proc/self/task").glob("*/comm")], file=sys.stderr)
 """
 
 
