@@ -31,15 +31,14 @@ bool keeps_own_order(const Plan& plan) {
   return order != report.params.end() && order->second == "natural";
 }
 
-// Whether a trial of a kernel with order=search has left nothing to its own order: it found no
-// better one, or one that is known and should take far less time.
-bool outdoes_own_order(const Plan& plan, const Spec& spec, const Candidate& tried, bool knows_order,
-                       const std::vector<Candidate>& all) {
-  constexpr double kFarLonger = 1.08;  // docs/decisions/selection-trials.md
+// Whether a trial of a kernel with order=search, which took `us`, has left nothing to its own
+// order: it found no better one, or one that is known and should and does take far less time.
+bool outdoes_own_order(const Plan& plan, const Spec& spec, const Candidate& tried, double us,
+                       bool knows_order, const std::vector<Candidate>& all) {
   if (spec.options.get("order", "") != "search") return false;
   if (keeps_own_order(plan)) return true;
   const auto own = std::ranges::find(all, tried.ordered_as, &Candidate::spec);
-  return knows_order && own != all.end() && own->estimate.us > kFarLonger * tried.estimate.us;
+  return knows_order && own != all.end() && takes_far_longer(own->estimate, tried.estimate, us);
 }
 
 // The times of one trial. `all` gets them at its end, also where it fails.
@@ -90,28 +89,27 @@ TrialTimes::TrialTimes(const SparseOperand& a, const Shape& shape, Device& devic
   device.fill_bytes(b_.data, kByte, b_.bytes());
 }
 
-// As a run measures it when it is hot, but in a few short samples, for which the host waits once.
-// The cache is flushed because some kernels read A faster right after it was copied to the device
-// (docs/kernels/auto.md). How many launches make a sample, and whether a graph launches them,
-// follows from `about_us`. All trials that are compared are given the same, so that what a sample
-// takes beside its launches, which is 1 us and more, is the same for all.
+// As a run measures it when it is hot, but in one short sample. The cache is flushed because some
+// kernels read A faster right after it was copied to the device (docs/kernels/auto.md). How many
+// launches make a sample, and whether a graph launches them, follows from `about_us`. All trials
+// that are compared are given the same, so that what a sample takes beside its launches, which is
+// 1 us and more, is the same for all.
 double TrialTimes::of(Plan& plan, double about_us) {
-  constexpr double kSampleUs = 30;   // launches are batched until a sample lasts this long
-  constexpr int kMostLaunches = 16;  // of a batch
+  // Of launches that overlap, the tenth may take longer than the third, as in the long series of a
+  // run: launches are batched until a sample lasts this long (docs/decisions/selection-trials.md).
+  constexpr double kSampleUs = 90;
+  constexpr int kMostLaunches = 16;  // of a sample
   // Shorter ones follow one another as a graph launches them. An estimate may be that much too
   // long.
   constexpr double kRecordedUs = 10 * kMayTakeLess;
-  constexpr int kSamples = 2;      // docs/decisions/selection-trials.md
-  constexpr double kLongUs = 200;  // such products differ by less than 1 % between samples
   StageTimer within;
   plan.inspect_b(b_, within);
   const auto launch = [&] { plan.launch(b_, c_, device_.stream()); };
   device_.flush_cache();
   launch();
-  const int batch = static_cast<int>(
+  const int count = static_cast<int>(
       std::clamp(std::ceil(kSampleUs / std::max(about_us, 1.0)), 1.0, double{kMostLaunches}));
-  const TimesOfBatches times = times_of(device_, launch, batch, about_us < kRecordedUs);
-  return std::ranges::min(times(about_us < kLongUs ? kSamples : 1)) / batch;
+  return batch_us(device_, launch, count, about_us < kRecordedUs) / count;
 }
 
 BoundPlan Trials::fastest(const Ranking& ranking, const std::vector<Candidate>& candidates,
@@ -151,10 +149,11 @@ BoundPlan Trials::measured(const Ranking& ranking, std::vector<Candidate> candid
   double leader_us = 0, least = std::numeric_limits<double>::infinity();
   double about_us = 0;  // of the first trial, for all
   bool knows_order = false;
+  EstimatesByTrials by_trials;
   const auto measure = [&](std::size_t i) -> std::optional<double> {
     if (tried == limits_.most || outdone.contains(trials[i].name) ||
         (fastest.plan &&
-         !worth_trying(best, candidates[i].estimate, leader_us, limits_.calls, shape.n)))
+         !worth_trying(best, by_trials.of(candidates[i]), leader_us, limits_.calls, shape.n)))
       return std::nullopt;
     TrialTimer within(spent);
     const auto choice = supported(candidates[i], a_, shape, device_.info(), refusal);
@@ -173,7 +172,8 @@ BoundPlan Trials::measured(const Ranking& ranking, std::vector<Candidate> candid
         knows_order = true;
         ranking.estimate_in_order(*windows, untold);
       }
-    if (outdoes_own_order(*bound.plan, choice->spec, candidates[i], knows_order, candidates))
+    by_trials.took(candidates[i], us);
+    if (outdoes_own_order(*bound.plan, choice->spec, candidates[i], us, knows_order, candidates))
       outdone.insert(choice->spec.name);
     const double cost = cost_us(us, prepare_ms, limits_.calls);
     if (cost < least) {

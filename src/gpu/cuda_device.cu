@@ -13,7 +13,6 @@
 #include <mutex>
 #include <optional>
 #include <type_traits>
-#include <vector>
 
 #include "gpu/backend.hpp"
 #include "gpu/batch_timer.hpp"
@@ -145,7 +144,6 @@ class CudaDevice final : public Device, public BatchTimer {
   }
 
   ~CudaDevice() override {
-    for (cudaEvent_t event : between_batches_) SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(event));
     SPMMBENCH_CUDA_NOEXCEPT(cudaFreeHost(staging_));
     SPMMBENCH_CUDA_NOEXCEPT(cudaFreeHost(released_));
     SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(stop_));
@@ -230,14 +228,20 @@ class CudaDevice final : public Device, public BatchTimer {
         count, meanwhile);
   }
 
-  TimesOfBatches times_of(std::function<void()> launch, int count, bool in_graph) override {
+  double batch_us(const std::function<void()>& launch, int count, bool in_graph) override {
     std::function<void()> batch;
     if (in_graph) batch = cuda_batch(launch, count, *this);
     if (!batch)
-      batch = [launch = std::move(launch), count] {
+      batch = [&] {
         for (int i = 0; i < count; ++i) launch();
       };
-    return [this, batch = std::move(batch)](int batches) { return held_times_us(batch, batches); };
+    {
+      const Held held(*this);
+      SPMMBENCH_CUDA(cudaEventRecord(start_, stream_));
+      batch();
+      SPMMBENCH_CUDA(cudaEventRecord(stop_, stream_));
+    }
+    return time_between_events_us();
   }
 
   std::function<double()> record(std::function<void()> launch, int count) override {
@@ -343,28 +347,6 @@ class CudaDevice final : public Device, public BatchTimer {
     CudaDevice& device_;
   };
 
-  std::vector<double> held_times_us(const std::function<void()>& batch, int batches) {
-    while (std::ssize(between_batches_) <= batches)
-      SPMMBENCH_CUDA(cudaEventCreate(&between_batches_.emplace_back()));
-    {
-      const Held held(*this);
-      SPMMBENCH_CUDA(cudaEventRecord(between_batches_[0], stream_));
-      for (int i = 0; i < batches; ++i) {
-        batch();
-        SPMMBENCH_CUDA(cudaEventRecord(between_batches_[i + 1], stream_));
-      }
-    }
-    SPMMBENCH_CUDA(cudaEventSynchronize(between_batches_[batches]));
-    SPMMBENCH_CUDA(cudaGetLastError());
-    std::vector<double> us;
-    for (int i = 0; i < batches; ++i) {
-      float ms = 0;
-      SPMMBENCH_CUDA(cudaEventElapsedTime(&ms, between_batches_[i], between_batches_[i + 1]));
-      us.push_back(ms * 1e3);
-    }
-    return us;
-  }
-
   static constexpr std::size_t kStagedBytes = 64 << 10;      // of counts, which are a few kilobytes
   static constexpr std::int64_t kMaxHoldCycles = 1'000'000;  // about half a millisecond
 
@@ -387,6 +369,10 @@ class CudaDevice final : public Device, public BatchTimer {
       SPMMBENCH_CUDA(cudaEventRecord(stop_, stream_));
     }
     meanwhile();
+    return time_between_events_us();
+  }
+
+  double time_between_events_us() {
     SPMMBENCH_CUDA(cudaEventSynchronize(stop_));
     SPMMBENCH_CUDA(cudaGetLastError());
     float milliseconds = 0;
@@ -415,7 +401,6 @@ class CudaDevice final : public Device, public BatchTimer {
   cudaStream_t stream_ = nullptr;
   cudaEvent_t start_ = nullptr;
   cudaEvent_t stop_ = nullptr;
-  std::vector<cudaEvent_t> between_batches_;
   std::int64_t* released_ = nullptr;  // the last ticket whose launches are all enqueued; the host's
   std::int64_t ticket_ = 0;
   void* staging_ = nullptr;  // pinned, so that the driver makes no second copy of what is small

@@ -88,6 +88,31 @@ bool worth_trying(const Estimate& best, const Estimate& other, double least_us, 
   return cost_us(us, spent_ms, calls) < least_us;
 }
 
+bool takes_far_longer(const Estimate& natural, const Estimate& in_order, double us) {
+  constexpr double kFarLonger = 1.08;  // docs/decisions/selection-trials.md
+  return natural.us > kFarLonger * std::max(in_order.us, us);
+}
+
+namespace {
+
+std::string_view kernel_of(const Candidate& candidate) {
+  return candidate.spec.substr(0, candidate.spec.find('?'));
+}
+
+}  // namespace
+
+void EstimatesByTrials::took(const Candidate& tried, double us) {
+  double& share = shares_.try_emplace(kernel_of(tried), 1).first->second;
+  share = std::min(share, us / tried.estimate.us);
+}
+
+Estimate EstimatesByTrials::of(const Candidate& candidate) const {
+  Estimate estimate = candidate.estimate;
+  if (const auto share = shares_.find(kernel_of(candidate)); share != shares_.end())
+    estimate.us *= share->second;
+  return estimate;
+}
+
 bool any_may_win(const std::vector<Candidate>& candidates, std::int64_t calls, std::int64_t n) {
   const Candidate& best = candidates.front();
   const double us = (best.by_sizes ? 1 : kMayTakeMore) * best.estimate.us;

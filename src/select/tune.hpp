@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,22 @@ bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t call
 //   it costs a small part of the time of the calls.
 bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls,
                   std::int64_t n);
+
+// Whether a kernel need not be tried in the order that A has: it should take far longer than in
+// another one, which is known and in which a trial took `us`.
+bool takes_far_longer(const Estimate& natural, const Estimate& in_order, double us);
+
+// What trials tell of estimates: where a kernel took less than estimated, its estimates with other
+// options are too long as well. The reverse holds less often
+// (docs/decisions/selection-trials.md).
+class EstimatesByTrials {
+ public:
+  void took(const Candidate& tried, double us);
+  Estimate of(const Candidate& candidate) const;
+
+ private:
+  std::map<std::string_view, double> shares_;  // of its estimate that a kernel took, at most 1
+};
 
 // Whether anything need be measured: whether another than the first of `candidates` would be worth
 // trying even if the first took kMayTakeMore times as long as predicted. If the sizes of A alone

@@ -87,11 +87,13 @@ TEST(Selection, ItsTrialsFindTheFastestOfTheRecordedCases) {
     const auto all = ranked(one);
     double fastest = std::numeric_limits<double>::infinity();
     int left = all.empty() || any_may_win(all, 0, one.shape.n) ? kTrials : 1;
+    EstimatesByTrials by_trials;
     for (const Candidate& candidate : all) {
       const bool first = &candidate == all.data();
-      if (left == 0 || (!first && !worth_trying(all.front().estimate, candidate.estimate, fastest,
-                                                0, one.shape.n)))
+      if (left == 0 || (!first && !worth_trying(all.front().estimate, by_trials.of(candidate),
+                                                fastest, 0, one.shape.n)))
         continue;
+      by_trials.took(candidate, us_of(one, candidate.spec));
       fastest = std::min(fastest, us_of(one, candidate.spec));
       --left;
     }

@@ -207,6 +207,24 @@ TEST(Tune, WhereTheFastestTakesLongerThanPredictedOthersAreTried) {
   EXPECT_TRUE(worth_trying(best, far, 15, 0, 8)) << "20 us are predicted, perhaps it takes 14";
 }
 
+TEST(Tune, TheOrderThatAHasIsLeftOutWhereAKnownOneKeepsItsPromise) {
+  EXPECT_TRUE(takes_far_longer({11, 1}, {10, 1}, 9));
+  EXPECT_TRUE(takes_far_longer({11, 1}, {10, 1}, 10.1));
+  EXPECT_FALSE(takes_far_longer({11, 1}, {10, 1}, 10.5)) << "natural order may take 11";
+  EXPECT_FALSE(takes_far_longer({10.5, 1}, {10, 1}, 9));
+}
+
+TEST(Tune, WhereAKernelTakesLessThanEstimatedItsEstimatesWithOtherOptionsAreTooLong) {
+  EstimatesByTrials by_trials;
+  by_trials.took({"one", {10, 1}}, 8);
+  by_trials.took({"two", {10, 1}}, 15);
+  by_trials.took({"one?order=search", {10, 1}}, 9);
+  EXPECT_DOUBLE_EQ(by_trials.of({"one?order=search", {20, 3}}).us, 16);
+  EXPECT_DOUBLE_EQ(by_trials.of({"one?order=search", {20, 3}}).prepare_ms, 3);
+  EXPECT_DOUBLE_EQ(by_trials.of({"two?order=search", {20, 1}}).us, 20) << "not the reverse";
+  EXPECT_DOUBLE_EQ(by_trials.of({"three", {20, 1}}).us, 20);
+}
+
 TEST(Tune, NothingIsMeasuredWhereNoOtherWouldBeTriedThoughTheBestTakesLonger) {
   const auto may_win = [](double us, std::int64_t n, bool by_sizes = false) {
     return any_may_win(
