@@ -75,7 +75,7 @@ class AutoPrepared final : public Prepared, public BindsPick {
   AutoPrepared(const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
       : device_(device), wanted_(options) {
     SparseOperand operand = a;
-    if (wanted_.starts_at_once() && a.on_device == nullptr) {
+    if (wanted_.starts_at_once()) {
       resident_.emplace(a, device, stages);
       operand.on_device = &resident_->view();
     }
@@ -89,8 +89,9 @@ class AutoPrepared final : public Prepared, public BindsPick {
     const std::size_t copied_bytes = resident_ ? resident_->copied_bytes() : 0;
     auto start = start_of(chooser_->a(), shape, device_.info());
     if (start && wanted_.starts_at_once())
-      return std::make_unique<StartingPlan>(*chooser_, *std::move(start), shape, copied_bytes,
+      return std::make_unique<StartingPlan>(*chooser_, *std::move(start), shape, *resident_,
                                             stages);
+    if (start && wanted_.calls.value_or(0) > 0) read_on_host_if_it_pays(*start, shape);
     if (start && wanted_.may_be_few_calls())
       if (auto chosen = chooser_->choose_for_few_calls(*start, shape, stages))
         return std::make_unique<ChosenPlan>(*std::move(chosen), copied_bytes);
@@ -108,6 +109,11 @@ class AutoPrepared final : public Prepared, public BindsPick {
   }
 
  private:
+  void read_on_host_if_it_pays(const Start& start, const Shape& shape) {
+    const double us = static_cast<double>(*wanted_.calls) * start.candidate.estimate.us;
+    chooser_->read_on_host(chooser_->host_may_gain(shape) && chooser_->host_pays(us));
+  }
+
   Device& device_;
   Wanted wanted_;
   std::optional<ResidentCsr> resident_;  // before what is prepared from it

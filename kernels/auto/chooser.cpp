@@ -31,6 +31,10 @@ bool pays_to_glance(double total_us, const Product& of_sizes) {
   return total_us >= (windows_may_gain ? kGlancesAtLongRowsFromUs : kGlancesFromUs);
 }
 
+// What products take at least, in microseconds for each nonzero, before a row order is found on the
+// host: that takes 0.04 to 0.14 (docs/decisions/selection-trials.md).
+constexpr double kHostPaysFromUs = 0.7;
+
 // The copy of A is there or is made for all: `plain` prepares nothing else.
 double total_us(const Estimate& one, const Estimate& plain, std::int64_t calls) {
   const double extra_ms = std::max(0.0, one.prepare_ms - plain.prepare_ms);
@@ -52,7 +56,9 @@ PlanReport report_of(const Plan& plan, const Pick& pick, const Why* why) {
 Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& stages) {
   const MatrixFeatures& features = features_.get(stages, [this](StageTimer& cost) {
     const auto timed = cost.scope("choose");
-    return features_of(a_, device_);
+    SparseOperand a = a_;
+    a.a = on_host_;
+    return features_of(a, device_);
   });
   a_.features = &features;
   const DeviceModel model = device_model(device_.info(), rates);
@@ -72,6 +78,25 @@ Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& st
   const auto timed = stages.scope("choose");
   why.ranked = why.ranking.by_overlap(why.ranking.features.row_overlap);
   return why;
+}
+
+// Such an order is one for which more of a large B stays in the L2 cache
+// (window/choice.hpp).
+bool Chooser::host_may_gain(const Shape& shape) const {
+  const DenseView b = make_b_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
+  return a_.on_device != nullptr && !on_host_.is_lazy() && b.bytes() > device_.info().l2_bytes / 2;
+}
+
+bool Chooser::host_pays(double products_us) const {
+  return products_us >= kHostPaysFromUs * static_cast<double>(a_.nnz());
+}
+
+void Chooser::read_on_host(bool reads) {
+  if (a_.on_device == nullptr) return;
+  a_.a = reads ? on_host_ : HostCsr(&held_back_);
+  // Kernels that have not read it know less.
+  if (reads && !reads_on_host_) prepared_.forget();
+  reads_on_host_ = reads;
 }
 
 std::optional<Chosen> Chooser::choose_for_few_calls(const Start& start, const Shape& shape,

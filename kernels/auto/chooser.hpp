@@ -13,6 +13,7 @@
 #include "row_order/shared_orders.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/kernel.hpp"
+#include "spmmbench/matrix.hpp"
 #include "spmmbench/pick.hpp"
 #include "spmmbench/shared_parts.hpp"
 
@@ -27,11 +28,21 @@ struct Chosen {
 // What a plan says that runs `plan`; `why` is null where nothing was compared.
 PlanReport report_of(const Plan& plan, const Pick& pick, const Why* why);
 
+// A matrix on the host for what reads it there only where it lies nowhere else.
+class HeldBackCsr final : public LazyCsr {
+ public:
+  explicit HeldBackCsr(HostCsr a) : a_(a) {}
+  const CsrMatrix& get() override { return *a_; }
+
+ private:
+  HostCsr a_;
+};
+
 class Chooser {
  public:
   // What `a` refers to and the device outlive this.
   Chooser(const SparseOperand& a, Device& device, TrialLimits limits)
-      : orders_(a.orders), a_(a), device_(device), limits_(limits) {
+      : orders_(a.orders), on_host_(a.a), held_back_(a.a), a_(a), device_(device), limits_(limits) {
     a_.orders = &orders_;
   }
   Chooser(const Chooser&) = delete;  // its parts refer to it
@@ -46,6 +57,15 @@ class Chooser {
   // The best of them, measured where that is asked for. `start`: what needs no preparation, if
   // anything.
   Chosen choose(const Shape& shape, const std::optional<Start>& start, StageTimer& stages);
+
+  // Where A lies in both memories the host may find a row order that the device does not, and takes
+  // a hundred times as long. Whether such an order can gain with this B, and whether products that
+  // take so long pay for it.
+  bool host_may_gain(const Shape& shape) const;
+  bool host_pays(double products_us) const;
+  // Whether kernels that are prepared from now on read A on the host, where it lies there, too. At
+  // first they do.
+  void read_on_host(bool reads);
 
   const SparseOperand& a() const { return a_; }
   Device& device() { return device_; }
@@ -64,6 +84,9 @@ class Chooser {
                     const Choice& best, StageTimer& stages, Pick& pick);
 
   SharedOrders orders_;  // of all candidates
+  HostCsr on_host_;
+  HeldBackCsr held_back_;
+  bool reads_on_host_ = true;
   SparseOperand a_;
   Device& device_;
   TrialLimits limits_;

@@ -25,12 +25,13 @@ std::size_t place_of(const Candidate& one, std::vector<Candidate>& candidates) {
 
 }  // namespace
 
-StartingPlan::StartingPlan(Chooser& chooser, Start start, const Shape& shape,
-                           std::size_t copied_bytes, StageTimer& stages)
+StartingPlan::StartingPlan(Chooser& chooser, Start start, const Shape& shape, const ResidentCsr& a,
+                           StageTimer& stages)
     : chooser_(chooser),
       start_(std::move(start)),
       shape_(shape),
-      copied_bytes_(copied_bytes),
+      copied_bytes_(a.copied_bytes()),
+      upload_us_(a.upload_ms() * 1e3),
       bound_(chooser.prepared().bind(start_.choice, shape, stages)) {
   pick_.kernel = pick_.first = start_.choice.spec.to_string();
 }
@@ -40,32 +41,50 @@ void StartingPlan::launch(const DenseView& b, const DenseView& c, Stream stream)
     if (chooser_.device().is_capturing(stream)) {
       captured_ = true;
     } else {
-      if (launches_ == due_) prepare_more();
+      if (launches_ == due_) prepare_more(b, c);
       ++launches_;
     }
   }
   bound_.plan->launch(b, c, stream);
 }
 
-void StartingPlan::prepare_more() {
+// Trials write their products to C before the launch that is due does.
+void StartingPlan::prepare_more(const DenseView& b, const DenseView& c) {
   // Until A is looked at a question costs little, and waits for nothing that does not pay.
   due_ += why_ ? due_ : std::max<std::int64_t>(1, due_ / kOftenIn);
-  const double products_us = static_cast<double>(launches_) * start_.candidate.estimate.us;
-  if (products_us < kNothingPaysUs) return;
+  if (spent_us() < kNothingPaysUs) return;
+  chooser_.read_on_host(false);
   if (!settling_) rank_by_sizes();
   if (!why_ && settling_->products_us(launches_) >= kLooksAfterUs) look();
+  TrialTimes times(b, c, chooser_.device());
   while (const auto step = why_ ? settling_->next(launches_) : settling_->next_build(launches_))
-    take(*step);
+    take(*step, times);
   if (!why_) return;
-  times_.reset();
   chooser_.prepared().free_unused();
-  settled_ = settling_->settled();
+  if (!chooser_.host_may_gain(shape_)) settled_ = settling_->settled();
+  else if (chooser_.host_pays(settling_->products_us(launches_))) settle_if_it_can();
+}
+
+void StartingPlan::settle_if_it_can() {
+  try {
+    StageTimer not_told;
+    settle(not_told);
+  } catch (const Unsupported&) {
+  } catch (const OutOfMemory&) {
+  } catch (const std::bad_alloc&) {
+  }
+  settled_ = true;
+}
+
+// On the copy of A and on products, by the first estimate.
+double StartingPlan::spent_us() const {
+  return upload_us_ + static_cast<double>(launches_) * start_.candidate.estimate.us;
 }
 
 void StartingPlan::rank_by_sizes() {
   std::vector<Candidate> candidates = candidates_by_sizes(start_);
   const std::size_t at = place_of(start_.candidate, candidates);
-  settling_.emplace(std::move(candidates), at);
+  settling_.emplace(std::move(candidates), at, upload_us_);
 }
 
 void StartingPlan::look() {
@@ -84,7 +103,7 @@ void StartingPlan::estimate_in_order(const WcsrEstimate& windows) {
   settling_->estimate_anew(std::move(candidates));
 }
 
-void StartingPlan::take(const Settling::Step& step) {
+void StartingPlan::take(const Settling::Step& step, TrialTimes& times) {
   Device& device = chooser_.device();
   device.wait_idle();  // what products take is no part of what this takes
   const double start = steady_seconds();
@@ -106,9 +125,8 @@ void StartingPlan::take(const Settling::Step& step) {
     }
     std::optional<double> us;
     if (step.measure) {
-      if (!times_) times_.emplace(chooser_.a(), shape_, device);
       if (about_us_ == 0) about_us_ = candidate.estimate.us;
-      us = times_->of(other.plan ? *other.plan : *bound_.plan, about_us_);
+      us = times.of(other.plan ? *other.plan : *bound_.plan, about_us_);
       pick_.measured_us.emplace_back(Spec::parse(candidate.spec).to_string(), *us);
     }
     const bool is_faster = settling_->took(step, spent_us(), us);
@@ -134,6 +152,7 @@ void StartingPlan::run_from_now_on(BoundPlan bound) {
 void StartingPlan::settle(StageTimer& stages) {
   if (settled_) return;
   chooser_.device().wait_idle();
+  chooser_.read_on_host(true);
   Chosen chosen = chooser_.choose(shape_, start_, stages);
   run_from_now_on(std::move(chosen.bound));
   chosen.pick.first = pick_.first;

@@ -35,6 +35,8 @@ class PreparedKernels {
   void keep(const std::string& name) { kept_.insert(name); }
   // Frees what no plan uses, but for what is kept.
   void free_unused();
+  // Makes all anew from now on.
+  void forget() { entries_.clear(); }
 
  private:
   struct Entry {
@@ -47,10 +49,13 @@ class PreparedKernels {
   std::set<std::string> kept_;
 };
 
-// Times plans with a B and a C of its own. Throws OutOfMemory where they find no memory.
 class TrialTimes {
  public:
+  // Times plans with a B and a C of its own. Throws OutOfMemory where they find no memory.
   TrialTimes(const SparseOperand& a, const Shape& shape, Device& device);
+  // With those of a caller, whose product is written to C.
+  TrialTimes(const DenseView& b, const DenseView& c, Device& device)
+      : device_(device), b_(b), c_(c) {}
 
   // The microseconds of a launch. `about_us`: an estimate, the same for all that are compared.
   double of(Plan& plan, double about_us);

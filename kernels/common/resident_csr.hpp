@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "gpu/csr_on_device.hpp"
 #include "spmmbench/problem.hpp"
@@ -21,20 +22,23 @@ class ResidentCsr {
   ResidentCsr(const SparseOperand& a, Device& device, StageTimer& stages) {
     if (a.on_device != nullptr) {
       view_ = *a.on_device;
+      upload_ms_ = view_.upload_ms;
       count_copy(view_, stages);
       return;
     }
     const auto timed = stages.scope("upload");
     view_ = copy_.emplace(*a.a, a.precision, device).view();
-    view_.upload_ms = 0;  // it is in the stage already
+    upload_ms_ = std::exchange(view_.upload_ms, 0);  // it is in the stage already
   }
 
   const DeviceCsr& view() const { return view_; }
   std::size_t copied_bytes() const { return copy_ ? copy_->bytes() : 0; }
+  double upload_ms() const { return upload_ms_; }  // of the copy, made here or by others
 
  private:
   std::optional<CsrOnDevice> copy_;
   DeviceCsr view_;
+  double upload_ms_ = 0;
 };
 
 // What the copy takes, where one is made.

@@ -17,12 +17,22 @@ constexpr double kTimesOnHost = 2;
 // (docs/decisions/selection-trials.md).
 constexpr double kStepUs = 10;
 
+// What measuring a kernel beside one that takes `now_us` should save of each launch, where its time
+// may be off its estimate by up to 0.4 of `now_us`, and is as likely anywhere between.
+double expected_gain_us(double us, double now_us) {
+  constexpr double kOff = kMayTakeLess - 1;
+  const double most = std::max(0.0, kMayTakeLess - us / now_us);  // of now_us
+  return now_us * most * most / (4 * kOff);
+}
+
 }  // namespace
 
-Settling::Settling(std::vector<Candidate> candidates, std::size_t current)
+Settling::Settling(std::vector<Candidate> candidates, std::size_t current, double before_us)
     : there_ms_(candidates[current].estimate.prepare_ms),
       candidates_(std::move(candidates)),
-      current_(current) {
+      current_(current),
+      products_us_(before_us),
+      before_us_(before_us) {
   for (const Candidate& one : candidates_) states_.push_back(state_of(one));
 }
 
@@ -73,6 +83,11 @@ bool Settling::may_be_faster(std::size_t i) const {
   return may_try(i) && states_[i].us < kMayTakeLess * states_[current_].us;
 }
 
+// With those of the current candidate that would have taken what was spent before the first.
+double Settling::as_launches(std::int64_t launches) const {
+  return static_cast<double>(launches) + before_us_ / states_[current_].us;
+}
+
 std::optional<std::size_t> Settling::worth_building(double launches) const {
   if (states_[current_].measured) return std::nullopt;
   std::optional<std::size_t> best;
@@ -94,7 +109,7 @@ std::optional<Settling::Step> Settling::worth_measuring(double launches) const {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     if (!may_be_faster(i)) continue;
     const double cost_us = own_us + preparation_us(i) + measure_ms(states_[i].us) * 1e3;
-    if (cost_us + launches * states_[i].us / kMayTakeLess >= launches * now.us) continue;
+    if (cost_us > launches * expected_gain_us(states_[i].us, now.us)) continue;
     if (spent_us_ + cost_us > kShareOfTrials * products_us_) continue;
     return now.measured ? Step{i, true} : Step{current_, true};
   }
@@ -104,13 +119,13 @@ std::optional<Settling::Step> Settling::worth_measuring(double launches) const {
 std::optional<Settling::Step> Settling::next_build(std::int64_t launches) {
   products_us_ = products_us(launches);
   launches_ = launches;
-  const auto build = worth_building(static_cast<double>(launches + 1));
+  const auto build = worth_building(as_launches(launches + 1));
   return build ? std::optional(Step{*build, false}) : std::nullopt;
 }
 
 std::optional<Settling::Step> Settling::next(std::int64_t launches) {
   if (const auto build = next_build(launches)) return build;
-  return worth_measuring(static_cast<double>(launches));
+  return worth_measuring(as_launches(launches));
 }
 
 bool Settling::took(const Step& step, double spent_us, std::optional<double> us) {

@@ -3,7 +3,7 @@
 //
 // After c launches, c more are expected, and the launch that is due. What should pay within them is
 // prepared. So the time of preparation stays in proportion to that of the products (the ski-rental
-// problem).
+// problem). The copy of A to the device counts as launches that were.
 //
 //     launches    1   2   4   8   16   32   64   128   256
 //     kernel      csr_merge ───┬──────┬──────┬───────────────
@@ -38,8 +38,9 @@ class Settling {
   };
 
   // `candidates`: by rank for any number of calls (Ranking::calls = 0). `current` of them is
-  // launched, and A is on the device for it.
-  Settling(std::vector<Candidate> candidates, std::size_t current);
+  // launched, and A is on the device for it. `before_us`: what was spent before the first launch,
+  // whatever is launched.
+  Settling(std::vector<Candidate> candidates, std::size_t current, double before_us = 0);
 
   // Better estimates of all candidates, by rank. What is launched stays, and has to be among them;
   // so do measured times.
@@ -56,7 +57,8 @@ class Settling {
   void failed(const Step& step, double spent_us);
 
   std::size_t current() const { return current_; }
-  // What this many launches have taken, by the estimates or, where there is one, the measurement.
+  // What was spent before the first launch, and what this many have taken, by the estimates or,
+  // where there is one, the measurement.
   double products_us(std::int64_t launches) const {
     return products_us_ + static_cast<double>(launches - launches_) * states_[current_].us;
   }
@@ -71,6 +73,7 @@ class Settling {
     bool measured = false, failed = false;
   };
 
+  double as_launches(std::int64_t launches) const;
   std::optional<std::size_t> worth_building(double launches) const;
   std::optional<Step> worth_measuring(double launches) const;
   bool may_be_faster(std::size_t candidate) const;
@@ -85,7 +88,8 @@ class Settling {
   std::size_t current_;
   int measured_ = 0, steps_ = 0;
   std::int64_t launches_ = 0;  // that products_us_ has
-  double products_us_ = 0, spent_us_ = 0;
+  double products_us_;         // with what was spent before the first launch
+  double before_us_, spent_us_ = 0;
   double expected_us_ = 0;  // what was spent, by estimates
 };
 

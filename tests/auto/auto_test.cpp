@@ -60,7 +60,7 @@ struct Script {
   double us_of_others = 10;
   std::set<std::string> out_of_memory;
   bool asks_for_order = false, orders_on_device = false;
-  int made_orders = 0;
+  int made_orders = 0, given_on_host = 0;
   double us_now = 10;  // of the launch that is being timed
   std::set<const void*> prepared;
 };
@@ -134,6 +134,7 @@ class Planted : public Kernel {
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device&,
                                     StageTimer& stages) const override {
     const std::string label = Spec{info_.name, options}.to_string();
+    if (!a.a.is_lazy()) ++script.given_on_host;
     if (script.asks_for_order) a.orders->get("rcm", stages);
     if (script.orders_on_device)
       dynamic_cast<SharedOrders&>(*a.orders).on_device().get("match", [](StageTimer&) {
@@ -200,6 +201,10 @@ class AutoKernel : public test::CacheTest {
     StageTimer stages;
     const Spec spec = Spec::parse(options.empty() ? "auto" : "auto?" + options);
     return kernel_.prepare(operand_, spec.options, device_, stages);
+  }
+  // A copy of A that took so long and that nobody reads.
+  DeviceCsr copy_that_took(double ms) const {
+    return {.rows = matrix_.rows, .cols = matrix_.cols, .nnz = matrix_.nnz(), .upload_ms = ms};
   }
   static Pick pick(const Plan& plan) { return plan.report().pick.value(); }
   static std::vector<std::string> tried(const Plan& plan) {
@@ -277,8 +282,7 @@ TEST_F(AutoKernel, ARowOrderOnTheDeviceIsMadeOnceForAllTrialsAndShapes) {
 
 TEST_F(AutoKernel, ACopyOfAThatOthersHaveMadeIsNoPartOfTheTrials) {
   constexpr double kMs = 1000;
-  const DeviceCsr there{
-      .rows = matrix_.rows, .cols = matrix_.cols, .nnz = matrix_.nnz(), .upload_ms = kMs};
+  const DeviceCsr there = copy_that_took(kMs);
   operand_.on_device = &there;
   prepare("tune=3")->bind({.n = 128}, stages_);
   EXPECT_EQ(stages_.stages_ms().at("upload"), kMs);
@@ -339,6 +343,8 @@ TEST_F(AutoKernel, FewCallsRunWhatTheSizesOfATellWithoutALookAtIt) {
 }
 
 TEST_F(AutoKernel, WhatTheSizesOfATellIsPreparedBeforeALookAtIt) {
+  const DeviceCsr there = copy_that_took(0);
+  operand_.on_device = &there;
   const auto prepared = prepare("");
   const auto plan = prepared->bind({.n = 8}, stages_);
   launch(*plan, 4);
@@ -348,6 +354,17 @@ TEST_F(AutoKernel, WhatTheSizesOfATellIsPreparedBeforeALookAtIt) {
   EXPECT_FALSE(plan->report().metrics.contains("feature_rows"));
   launch(*plan, kMany);
   EXPECT_TRUE(plan->report().metrics.contains("feature_rows"));
+}
+
+TEST_F(AutoKernel, WhatTheCopyOfATookCountsAsProducts) {
+  for (const auto& [ms, kernel] : {std::pair{0.0, "csr_merge"}, {0.5, "jagged_slices"}}) {
+    const DeviceCsr there = copy_that_took(ms);
+    operand_.on_device = &there;
+    const auto prepared = prepare("");
+    const auto plan = prepared->bind({.n = 8}, stages_);
+    launch(*plan, 2);
+    EXPECT_EQ(pick(*plan).kernel, kernel) << ms << " ms";
+  }
 }
 
 TEST_F(AutoKernel, WhereTheBestTakesFarLongerThanPredictedMoreAreMeasured) {
@@ -444,6 +461,8 @@ TEST_F(AutoKernel, WhileItIsLaunchedItComesToTheFastest) {
 }
 
 TEST_F(AutoKernel, BetweenGrowingNumbersOfLaunchesNothingIsPrepared) {
+  const DeviceCsr there = copy_that_took(0);
+  operand_.on_device = &there;
   const auto prepared = prepare("");
   const auto plan = prepared->bind({.n = 128}, stages_);
   std::vector<int> due;
@@ -452,6 +471,26 @@ TEST_F(AutoKernel, BetweenGrowingNumbersOfLaunchesNothingIsPrepared) {
     launch(*plan, 1);
   }
   EXPECT_EQ(due, (std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33}));
+}
+
+TEST_F(AutoKernel, AnAInBothMemoriesIsReadOnTheHostOnceProductsPayForThat) {
+  constexpr std::int64_t kWide = 1024;  // columns of a B that the cache does not hold
+  const DeviceCsr there = copy_that_took(0);
+  operand_.on_device = &there;
+  const auto prepared = prepare("");
+  const auto plan = prepared->bind({.n = kWide}, stages_);
+  script.given_on_host = 0;
+  launch(*plan, 100);
+  EXPECT_GT(script.prepared.size(), 0U);
+  EXPECT_EQ(script.given_on_host, 0);
+  launch(*plan, kMany);
+  EXPECT_GT(script.given_on_host, 0);
+  EXPECT_FALSE(plan->prepares_next()) << "it is settled";
+  for (const auto& [calls, reads] : {std::pair{"calls=100", false}, {"calls=100000000", true}}) {
+    script.given_on_host = 0;
+    prepare(calls)->bind({.n = kWide}, stages_);
+    EXPECT_EQ(script.given_on_host > 0, reads) << calls;
+  }
 }
 
 TEST_F(AutoKernel, ACaptureChangesNothingAndWhatItLaunchedStays) {

@@ -62,6 +62,13 @@ TEST(Settling, TheLaunchThatIsDueIsOneOfThoseToCome) {
   EXPECT_TRUE(settling.next_build(9));
 }
 
+TEST(Settling, WhatWasSpentBeforeTheFirstLaunchCountsAsLaunches) {
+  Settling settling(beside_start({{5, 1}}), 0, 1000);
+  EXPECT_EQ(settling.products_us(10), 1100);
+  EXPECT_FALSE(settling.next_build(100)) << "1,005 us saved, 1,000 and a step to be paid";
+  EXPECT_TRUE(settling.next_build(102));
+}
+
 TEST(Settling, TheCopyOfAThatIsThereIsNotPaidTwice) {
   std::vector<Candidate> all = beside_start({{5, 1}});
   all[0].estimate.prepare_ms = 0.9;
@@ -157,6 +164,19 @@ TEST(Settling, CloseOnesAreMeasuredOnceProductsHaveTakenFarLonger) {
   EXPECT_EQ(measured, (std::vector<std::size_t>{0, 1, 2}));
   EXPECT_EQ(settling.current(), 2U);
   EXPECT_TRUE(settling.settled());
+}
+
+// The launches after which one of so many microseconds is measured beside the first, of 10.
+std::int64_t launches_before_a_trial_of(double us) {
+  Settling settling(beside_start({{us, 0}}), 0);
+  std::int64_t launches = 1;
+  while (launches < (1 << 20) && !settling.next(launches)) launches *= 2;
+  return launches;
+}
+
+TEST(Settling, TheLessATrialShouldGainTheLaterItBegins) {
+  EXPECT_EQ(launches_before_a_trial_of(10), 1024) << "1 us a launch";
+  EXPECT_EQ(launches_before_a_trial_of(12), 4096) << "a quarter of that";
 }
 
 TEST(Settling, WhatFailsIsNotTriedASecondTime) {
