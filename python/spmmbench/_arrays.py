@@ -178,6 +178,8 @@ def to_numpy(x):
 def device_of(x):
     """Where an array lies: "cpu", or the index of a GPU, None where it does not tell."""
     if _dense.is_torch(x):
+        if not x.is_cpu and not x.is_cuda:
+            raise InvalidArgument(f"an array lies on {x.device}; the CPU or a CUDA device is wanted")
         return "cpu" if x.is_cpu else x.device.index
     if isinstance(x, np.ndarray):
         return "cpu"

@@ -3,6 +3,7 @@
 import torch
 
 from . import _abi as abi
+from . import _choice
 from ._library import load
 from .errors import InvalidArgument
 
@@ -39,7 +40,8 @@ class AttentionBlocks:
         """The first counts[..., i] of columns[..., i, :] in row i, of tensors on the GPU. The values are
         not looked at, so that this may be captured in a CUDA graph: each column is there once, none
         is above the diagonal, and the diagonal, where it is kept, is the first."""
-        if columns.dim() not in (2, 3) or counts.shape != columns.shape[:-1]:
+        tensors = torch.is_tensor(columns) and torch.is_tensor(counts)
+        if not tensors or columns.dim() not in (2, 3) or counts.shape != columns.shape[:-1]:
             raise InvalidArgument("columns are [heads x] blocks x most, and counts [heads x] blocks")
         made = cls.__new__(cls)
         made._set(columns, counts, block)
@@ -87,6 +89,8 @@ def block_attention(q, k, v, blocks, scale=None, library=None):
     a CUDA graph. Tensors whose vectors are not contiguous or not aligned to 16 bytes are copied.
     Raises InvalidArgument, Unsupported, LibraryNotFound.
     """
+    if not isinstance(blocks, AttentionBlocks):
+        raise InvalidArgument(f"blocks is a {type(blocks).__name__}; AttentionBlocks is wanted")
     q, k, v = (_checked(x, name, q) for x, name in ((q, "q"), (k, "k"), (v, "v")))
     tokens, heads, _ = q.shape
     if k.shape != v.shape or k.shape[0] != tokens or k.shape[1] < 1 or heads % k.shape[1]:
@@ -100,6 +104,7 @@ def block_attention(q, k, v, blocks, scale=None, library=None):
         raise InvalidArgument(f"the pattern is of {blocks.heads} heads; q has {heads}")
     if blocks.counts.device != q.device:
         raise InvalidArgument(f"the pattern lies on {blocks.counts.device}, q on {q.device}")
+    scale = HEAD_SIZE**-0.5 if scale is None else _choice.number("scale", scale)
     out = torch.empty((tokens, heads, HEAD_SIZE), dtype=q.dtype, device=q.device)
     asked = abi.AttentionCall(
         type=_TYPES[q.dtype],
@@ -107,7 +112,7 @@ def block_attention(q, k, v, blocks, scale=None, library=None):
         heads=heads,
         key_heads=k.shape[1],
         tokens=tokens,
-        scale=HEAD_SIZE**-0.5 if scale is None else scale,
+        scale=scale,
         q=_heads(q),
         k=_heads(k),
         v=_heads(v),

@@ -178,10 +178,11 @@ def benchmark(
         raise InvalidArgument("candidates is empty; at least one callable is wanted")
     csr, n = _sparse.csr_of(a), _choice.columns(n)
     csr.validate()
-    precision = _choice.one_of(precision or csr.natural_precision, abi.PRECISIONS, "precision")
+    precision = csr.natural_precision if precision is None else precision
+    _choice.one_of(precision, abi.PRECISIONS, "precision")
     _choice.one_of(layout, abi.LAYOUTS, "layout")
     b_type = abi.ELEMENT_OF[precision]
-    c_type = _choice.one_of(c_type or b_type, abi.ELEMENTS, "c_type")
+    c_type = _choice.one_of(b_type if c_type is None else c_type, abi.ELEMENTS, "c_type")
     limits = _limits(noise, min_samples, max_samples, max_seconds)
     seed = _whole_number("seed", seed, 0, 2**64 - 1, "an integer from 0 to 2^64 - 1")
     arrays = _measure.arrays_like(_like(csr, candidates) if like is None else like)

@@ -86,8 +86,8 @@ def _split_spec(spec):
 
 def _kernel_of(library, name, device, a):
     """`auto` is a kernel for GPUs; on the CPU it stands for the library's own CPU kernel."""
-    if device not in (None, "cpu", "cuda"):
-        raise InvalidArgument(f"device is '{device}'; cpu, cuda or None are possible")
+    if device is not None and (not isinstance(device, str) or device not in ("cpu", "cuda")):
+        raise InvalidArgument(f"device is {device!r}; 'cpu', 'cuda' or None is possible")
     if name != "auto":
         kernel = library.kernel(name)
         if device not in (None, kernel.device):
@@ -148,8 +148,8 @@ def device_for(kernel, a):
 
 
 def one_of(value, allowed, what, who=None):
-    if value not in allowed:
-        told = f"{what} is '{value}'; {', '.join(allowed)} are possible"
+    if not isinstance(value, str) or value not in allowed:
+        told = f"{what} is {value!r}; {', '.join(allowed)} are possible"
         raise InvalidArgument(f"{who}: {told}" if who else told)
     return value
 
@@ -165,6 +165,13 @@ def columns(n):
     if columns > _MOST_COLUMNS:
         raise InvalidArgument(f"n is {n!r}; at most {_MOST_COLUMNS} is possible")
     return columns
+
+
+def number(name, value):
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(f"{name} is {value!r}; a number is wanted") from None
 
 
 def check_n(kernel, k, n):

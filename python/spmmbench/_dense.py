@@ -157,7 +157,11 @@ class NumpyArrays:
     def empty(lines, ld, kind, like):
         dtype = like.keep.dtype
         if _NUMPY_TYPES.get(dtype.name) != kind:
-            dtype = np.dtype(_NUMPY_NAMES[kind])
+            try:
+                dtype = np.dtype(_NUMPY_NAMES[kind])
+            except TypeError:
+                told = f"NumPy has no {kind} until ml_dtypes is imported: import it, or ask for another c_type"
+                raise InvalidArgument(told) from None
         # Begins at a multiple of 256 bytes, as the program's own do.
         raw = np.empty(lines * ld * dtype.itemsize + 256, np.uint8)
         begin = -raw.ctypes.data % 256

@@ -1,5 +1,6 @@
 """Numbers of 8 bits, which NumPy and CuPy have no type for, with the scale of their matrix."""
 
+import math
 import typing
 
 import numpy as np
@@ -38,14 +39,17 @@ def fp8(x, type="fp8_e4m3"):
     makes the largest magnitude the type's largest number, 448 or 57344; of an array on a GPU the host waits
     for it."""
     if isinstance(x, Fp8):
-        return x
+        return x._replace(scale=_checked_scale(x.scale))
     if _dtype(x) in _TYPE_OF:
         return Fp8(x, type=_TYPE_OF[_dtype(x)])
     if type not in abi.EIGHT_BITS:
         raise InvalidArgument(f"type is {type!r}; {' or '.join(abi.EIGHT_BITS)} is wanted")
+    if not _is_dense_and_real(x):
+        what = f"{x.__class__.__name__} of {_dtype(x)}" if _dtype(x) else x.__class__.__name__
+        raise InvalidArgument(
+            f"a {what} cannot be rounded to {type}: a dense array of real numbers of NumPy, torch or CuPy is wanted"
+        )
     torch = _dense.loaded("torch") if _dense.is_torch(x) else None
-    if torch is None and not isinstance(x, np.ndarray) and not _dense.is_cupy(x):
-        raise InvalidArgument(f"a {x.__class__.__name__} cannot be rounded to {type} here")
     if torch is not None:
         x = x.detach().to(torch.float32)
         finite = torch.nan_to_num(x.abs(), 0.0, 0.0, 0.0)
@@ -57,6 +61,26 @@ def fp8(x, type="fp8_e4m3"):
     if torch is not None:
         return Fp8((x / scale).to(getattr(torch, abi.ELEMENT_TYPES[type].dtype)), scale, type)
     return Fp8(_encoded(x / np.float32(scale), type), scale, type)
+
+
+def _checked_scale(scale):
+    try:
+        number = float(scale)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise InvalidArgument(f"the scale is {scale!r}; a finite number above 0 is wanted")
+    return number
+
+
+def _is_dense_and_real(x):
+    """Whether it is an array that can be rounded here."""
+    if _dense.is_torch(x):
+        dense = x.layout is _dense.loaded("torch").strided and not x.is_nested
+        return dense and not x.is_complex() and (x.is_cpu or x.is_cuda)
+    if not isinstance(x, np.ndarray) and not _dense.is_cupy(x):
+        return False
+    return np.dtype(x.dtype).kind in "biuf" or _dtype(x).startswith(("float", "bfloat"))
 
 
 def bits_of(x):

@@ -60,7 +60,7 @@ class Plan(Held):
         usual = "fp32" if b_type in abi.EIGHT_BITS else b_type
         _choice.check_n(kernel, prepared.shape[1], n)
         layout = _choice.one_of(layout, kernel.layouts, "layout", kernel.name)
-        c_type = _choice.one_of(c_type or usual, kernel.c_types, "c_type", kernel.name)
+        c_type = _choice.one_of(usual if c_type is None else c_type, kernel.c_types, "c_type", kernel.name)
         of_kernel = max(kernel.struct.pitch_alignment, 1)
         return {
             "n": n,
@@ -91,6 +91,8 @@ class Plan(Held):
 
         Raises InvalidArgument for what does not fit, before anything is launched, and what the kernel reports.
         """
+        if type(alpha) is not float or type(beta) is not float:
+            alpha, beta = _choice.number("alpha", alpha), _choice.number("beta", beta)
         if beta != 0 and out is None:
             raise InvalidArgument("beta: expected 0, or the C that it multiplies as `out`")
         with self._lock:
@@ -119,7 +121,7 @@ class Plan(Held):
         return out
 
     def _enqueue(self, stream, alpha=1.0, beta=0.0):
-        scalars = () if (alpha, beta) == (1, 0) else (_number("alpha", alpha), _number("beta", beta))
+        scalars = () if (alpha, beta) == (1, 0) else (alpha, beta)
         launch = self.prepared._kernel.launch_scaled() if scalars else self._launch
         status = launch(self._handle, self._b_at, self._c_at, *scalars, stream)
         if status != abi.OK:
@@ -207,7 +209,7 @@ class Plan(Held):
         return pitch // size
 
     def _empty(self, rows, kind, like, gathered=False):
-        arrays = _dense.arrays_of(like)
+        arrays = _dense.arrays_of(like, "the array")
         ld = self._pitch(self.n if self.layout == "row" else rows, kind, gathered)
         return self._make(arrays, rows, ld, kind, arrays.view(like, "the array"))
 
@@ -328,13 +330,6 @@ class Plan(Held):
                 f"is wanted, as in empty_{name.lower()}()"
             )
         return ld
-
-
-def _number(name, value):
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InvalidArgument(f"{name} is {value!r}; a number is wanted") from None
 
 
 def _destroy_plan(kernel, handle, _prepared):  # which outlives its plans

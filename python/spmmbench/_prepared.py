@@ -44,7 +44,10 @@ class Prepared(Held):
         _choice.refuse_uncallable(chosen, a)
         self._kernel = chosen
         self.precision = _choice.one_of(
-            precision or a.natural_precision, chosen.precisions, "precision", chosen.name
+            a.natural_precision if precision is None else precision,
+            chosen.precisions,
+            "precision",
+            chosen.name,
         )
         self.kernel = chosen.name
         if given:

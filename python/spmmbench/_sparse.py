@@ -279,6 +279,8 @@ def csr_of(a):
             return plain
         return _checked(_shape(a[3]), *(_arrays.array_of(x) for x in a[:3]))
     if hasattr(a, "tocsr"):  # scipy.sparse and cupyx.scipy.sparse
+        if len(a.shape) != 2:
+            raise InvalidArgument(f"A is {len(a.shape)}-dimensional; a matrix is wanted")
         return _of_scipy(a)
     raise InvalidArgument(
         f"A is a {type(a).__name__}; a sparse matrix of scipy or CuPy, a sparse torch tensor or a "

@@ -140,7 +140,9 @@ def _asked_for(a, kernel, options, device, library, calls):
     sooner; {width: calls}, empty where the kernel does not choose by them."""
     if calls is None and a.device != "cpu":
         return a, {}
-    by_width = calls if isinstance(calls, collections.abc.Mapping) else {} if calls is None else {None: calls}
+    by_width = {} if calls is None else {None: calls}
+    if isinstance(calls, collections.abc.Mapping):
+        by_width = {_choice.columns(width): count for width, count in calls.items()}
     if any(type(count) is not int or count < 1 for count in by_width.values()):
         raise InvalidArgument(f"calls is {calls!r}; a positive integer, or one for each width, is wanted")
     loaded = library if isinstance(library, _library.Library) else _library.load(library)
@@ -362,11 +364,12 @@ class SparseMatrix(torch.nn.Module):
 
     def plan(self, n):
         """The plan for X of K x n, made at the first call."""
-        return self._matrix.plan(n)
+        return self._matrix.plan(_choice.columns(n))
 
     def settle(self, *widths):
         """Prepares at once what products of X with so many columns and their gradients would prepare
         later: Plan.settle, of A and A^T. Before a CUDA graph is captured."""
+        widths = [_choice.columns(n) for n in widths]
         for matrix in (self._matrix, self._matrix.transposed()):
             for n in widths:
                 matrix.plan(n).settle()
@@ -385,6 +388,10 @@ class SparseMatrix(torch.nn.Module):
             raise InvalidArgument(f"X is a {type(x).__name__}; a torch tensor is wanted")
         if x.layout is not torch.strided or x.is_nested:
             raise InvalidArgument("X is a sparse or nested tensor; a dense one is wanted")
+        if values is not None and not torch.is_tensor(values):
+            raise InvalidArgument(f"values are a {type(values).__name__}; a torch tensor is wanted")
+        if values is not None and values.requires_grad and values.device != x.device:
+            raise InvalidArgument(f"values require a gradient and lie on {values.device}, X on {x.device}")
         return self._matrix.product(x, values)
 
     def __matmul__(self, x):

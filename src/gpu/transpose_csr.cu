@@ -1,4 +1,5 @@
 // A^T of CSR on the device: the entries of A sorted by column, stably, so that rows ascend in each.
+// In one launch where they are few, else by the radix sort of CUB.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "gpu/cuda_check.hpp"
 #include "gpu/given_csr.hpp"
 #include "gpu/row_of_entry.cuh"
+#include "gpu/transpose_at_once.cuh"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -60,47 +62,99 @@ __global__ void fill_transposed(DeviceCsr a, const std::int32_t* source_of_a,
   row_ptr[i] = high;
 }
 
-ReorderedCsr enqueue_transpose(const DeviceCsr& a, const std::int32_t* given_source, float scale,
-                               Device& device) {
-  if (a.nnz >= std::numeric_limits<std::int32_t>::max())
-    throw Error(fmt::format("{} nonzeros: at most 2^31 - 2 are sorted on the device", a.nnz));
+// The arrays of A^T.
+struct Arrays {
+  Buffer row_ptr, col_idx, values, source;
+};
+
+// Of a number of a column.
+int bits_of_columns(const DeviceCsr& a) {
+  return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(a.cols - 1, 1)));
+}
+
+// Up to so many entries one launch saves the host more time (55 us on an H200) than it costs the
+// device (docs/decisions/preparation.md).
+constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 20;
+
+void transpose_at_once(const DeviceCsr& a, const std::int32_t* source_of_a, const Arrays& to,
+                       Device& device) {
+  using namespace transposing;
+  const std::int64_t ctas =
+      std::clamp<std::int64_t>((a.nnz + kTile - 1) / kTile, 1, device.info().sm_count);
   const auto count = static_cast<std::size_t>(a.nnz);
-  Buffer row_ptr = device.allocate((a.cols + 1) * sizeof(std::int64_t));
-  Buffer col_idx = device.allocate(count * sizeof(std::int32_t));
-  Buffer values = device.allocate(count * bytes_of(a.value_type));
-  Buffer source = device.allocate(count * sizeof(std::int32_t));
+  const Buffer numbers = device.allocate(2 * count * sizeof(std::uint64_t));
+  const Buffer columns = device.allocate(2 * count * sizeof(std::int32_t));
+  const Buffer counts = device.allocate(ctas * kDigits * sizeof(std::int32_t));
+  const auto of_pass = [&](std::size_t i) {
+    return Sorted{columns.as<std::int32_t>() + i * count, numbers.as<std::uint64_t>() + i * count};
+  };
+  const Sorting sorting{a,
+                        source_of_a,
+                        (bits_of_columns(a) + kDigitBits - 1) / kDigitBits,
+                        {of_pass(0), of_pass(1)},
+                        counts.as<std::int32_t>()};
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(ctas));
+  config.blockDim = dim3(transposing::kThreads);
+  config.stream = kSortsOn;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  visit_element(a.value_type, [&](auto element) {
+    using Bits = typename decltype(element)::Bits;
+    const Transposed<Bits> out{to.row_ptr.as<std::int64_t>(), to.col_idx.as<std::int32_t>(),
+                               to.values.as<Bits>(), to.source.as<std::int32_t>()};
+    SPMMBENCH_CUDA(cudaLaunchKernelEx(&config, transposing::transpose_at_once<Bits>, sorting, out));
+    SPMMBENCH_CUDA_LAUNCHED();
+  });
+}
+
+void transpose_by_sort(const DeviceCsr& a, const std::int32_t* source_of_a, const Arrays& to,
+                       Device& device) {
+  const auto count = static_cast<std::size_t>(a.nnz);
   const Buffer sorted_columns = device.allocate(count * sizeof(std::int32_t));
   const Buffer numbers = device.allocate(count * sizeof(std::uint64_t));
   const Buffer sorted_numbers = device.allocate(count * sizeof(std::uint64_t));
   number<<<transposing_ctas(a.nnz), kTransposeThreads, 0, kSortsOn>>>(a,
                                                                       numbers.as<std::uint64_t>());
   SPMMBENCH_CUDA_LAUNCHED();
-  if (count > 0) {
-    const int bits =
-        std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(a.cols - 1, 1)));
-    std::size_t bytes = 0;
-    const auto sort = [&](void* temporary) {
-      SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairs(
-          temporary, bytes, a.col_idx, sorted_columns.as<std::int32_t>(),
-          static_cast<const std::uint64_t*>(numbers.as<std::uint64_t>()),
-          sorted_numbers.as<std::uint64_t>(), static_cast<std::int32_t>(count), 0, bits, kSortsOn));
-    };
-    sort(nullptr);
-    const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
-    sort(temporary.data());
-  }
+  std::size_t bytes = 0;
+  const auto sort = [&](void* temporary) {
+    SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairs(
+        temporary, bytes, a.col_idx, sorted_columns.as<std::int32_t>(),
+        static_cast<const std::uint64_t*>(numbers.as<std::uint64_t>()),
+        sorted_numbers.as<std::uint64_t>(), static_cast<std::int32_t>(count), 0, bits_of_columns(a),
+        kSortsOn));
+  };
+  sort(nullptr);
+  const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
+  sort(temporary.data());
   visit_element(a.value_type, [&](auto element) {
     using Bits = typename decltype(element)::Bits;
     fill_transposed<<<transposing_ctas(std::max(a.nnz, a.cols + 1)), kTransposeThreads, 0,
-                      kSortsOn>>>(a, given_source, sorted_columns.as<std::int32_t>(),
-                                  sorted_numbers.as<std::uint64_t>(), source.as<std::int32_t>(),
-                                  row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(),
-                                  values.as<Bits>());
+                      kSortsOn>>>(a, source_of_a, sorted_columns.as<std::int32_t>(),
+                                  sorted_numbers.as<std::uint64_t>(), to.source.as<std::int32_t>(),
+                                  to.row_ptr.as<std::int64_t>(), to.col_idx.as<std::int32_t>(),
+                                  to.values.as<Bits>());
     SPMMBENCH_CUDA_LAUNCHED();
   });
-  return {CsrOnDevice(a.cols, a.rows, a.nnz, a.value_type, std::move(row_ptr), std::move(col_idx),
-                      std::move(values)),
-          std::move(source), scale};
+}
+
+ReorderedCsr enqueue_transpose(const DeviceCsr& a, const std::int32_t* source_of_a, float scale,
+                               Device& device) {
+  if (a.nnz >= std::numeric_limits<std::int32_t>::max())
+    throw Error(fmt::format("{} nonzeros: at most 2^31 - 2 are sorted on the device", a.nnz));
+  const auto count = static_cast<std::size_t>(a.nnz);
+  Arrays to{device.allocate((a.cols + 1) * sizeof(std::int64_t)),
+            device.allocate(count * sizeof(std::int32_t)),
+            device.allocate(count * bytes_of(a.value_type)),
+            device.allocate(count * sizeof(std::int32_t))};
+  (a.nnz <= kMostAtOnce ? transpose_at_once : transpose_by_sort)(a, source_of_a, to, device);
+  return {CsrOnDevice(a.cols, a.rows, a.nnz, a.value_type, std::move(to.row_ptr),
+                      std::move(to.col_idx), std::move(to.values)),
+          std::move(to.source), scale};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/greatest_magnitude.hpp"
 #include "core/transpose.hpp"
@@ -13,6 +14,7 @@
 #include "shapes.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/kernel.hpp"
+#include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/stage_timer.hpp"
 
@@ -129,6 +131,38 @@ TEST(GivenCsr, TransposedIsTheTransposeOfTheHost) {
       EXPECT_EQ(downloaded<std::int32_t>(device, transposed.source.data(), source.size()),
                 std::vector<std::int32_t>(source.begin(), source.end()));
     }
+  }
+}
+
+// Rows of up to 240 entries, the first in column 0, the others spread over all columns.
+CsrMatrix spread(std::int64_t rows, std::int64_t cols) {
+  const std::int64_t of_row = std::min<std::int64_t>(240, cols / 2), step = cols / of_row;
+  CsrMatrix m{rows, cols, {0}, {}, {}};
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t i = 0; i < of_row; ++i) {
+      const auto drawn = static_cast<std::int64_t>(hash_position(7, row, i) % step);
+      m.col_idx.push_back(static_cast<std::int32_t>(i == 0 ? 0 : i * step + drawn));
+      m.values.push_back(uniform_at(7, row, i));
+    }
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  return m;
+}
+
+TEST(GivenCsr, TransposedIsTheTransposeOfTheHostForManyEntriesAndColumns) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  // Columns of one to four bytes; more entries than one tile of each SM, and than one launch takes.
+  for (const auto& [rows, cols] :
+       {std::pair{6000, 200}, std::pair{3000, 50'000}, std::pair{3000, 3'000'000},
+        std::pair{3000, 20'000'000}, std::pair{9000, 100'000}}) {
+    SCOPED_TRACE(cols);
+    const CsrMatrix a = spread(rows, cols);
+    const ReorderedCsr got =
+        transpose_on_device(CsrOnDevice(a, Precision::fp32, device).view(), device);
+    std::vector<std::int64_t> source;
+    expect_matrix(device, got.a.view(), transpose(a, &source));
+    EXPECT_EQ(downloaded<std::int32_t>(device, got.source.data(), source.size()),
+              std::vector<std::int32_t>(source.begin(), source.end()));
   }
 }
 

@@ -104,6 +104,7 @@ class OnGpu(unittest.TestCase):
             ("the heads of k and v divide those of q", q[:, :3], k, v, blocks),
             ("q requires a gradient", q.detach().requires_grad_(), k, v, blocks),
             ("k is torch.float32 on cuda:0", q, k.float(), v, blocks),
+            ("scale is 'x'; a number is wanted", q, k, v, blocks, "x"),
         ):
             with self.assertRaisesRegex(InvalidArgument, words):
                 block_attention(*arguments)
@@ -125,6 +126,10 @@ class Refusals(unittest.TestCase):
                 AttentionBlocks(kept, block)
         with self.assertRaisesRegex(InvalidArgument, "counts"):
             AttentionBlocks.of_lists(torch.zeros(4, 4), torch.zeros(3), 64)
+        with self.assertRaisesRegex(InvalidArgument, "counts"):
+            AttentionBlocks.of_lists([[0]], [1], 64)
+        with self.assertRaisesRegex(InvalidArgument, "blocks is a Tensor; AttentionBlocks is wanted"):
+            block_attention(whole, whole, whole, whole)
 
     def test_heads_of_another_size_and_tensors_of_the_cpu_are_refused(self):
         blocks = AttentionBlocks(torch.ones(1, 1, dtype=torch.bool), 64)

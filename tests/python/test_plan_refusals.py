@@ -149,6 +149,62 @@ class Refusals(unittest.TestCase):
         self.refused("complex", lambda: cpu_plan(a.astype(np.complex64), 8))
         self.refused("no key=value", lambda: cpu_plan(a, 8, kernel="cpu_csr?threads"))
 
+    def test_names_that_are_no_text(self):
+        a, nothing = matrix(), np.array(["cpu", "cuda"])
+        self.refused("precision is ''; fp32", lambda: cpu_plan(a, 8, precision="").report())
+        self.refused(r"precision is \['fp16'\]", lambda: cpu_plan(a, 8, precision=["fp16"]))
+        self.refused("c_type is <class 'numpy.float32'>", lambda: cpu_plan(a, 8, c_type=np.float32))
+        self.refused("device is 0; 'cpu', 'cuda' or None", lambda: cpu_plan(a, 8, device=0))
+        self.refused("device is array", lambda: cpu_plan(a, 8, device=nothing))
+        for name in ("precision", "c_type", "layout"):
+            with self.subTest(name):
+                asked = {name: [name]}
+                self.refused(f"{name} is ", lambda asked=asked: spmmbench.benchmark(len, a, 8, **asked))
+
+    def test_scalars_that_are_no_numbers(self):
+        plan, b, c = cpu_plan(matrix(), 8), dense(50, 8), dense(60, 8)
+        for value in (None, 1j, [1.0], np.ones(2), 10**400):
+            with self.subTest(type(value).__name__):
+                self.refused("alpha is .*; a number is wanted", lambda value=value: plan(b, alpha=value))
+                self.refused("beta is .*; a number is wanted", lambda value=value: plan(b, out=c, beta=value))
+        expected = 2 * (plan @ b)
+        for two in (2, np.float32(2), np.array(2)):
+            np.testing.assert_allclose(plan(b, alpha=two), expected, rtol=1e-6)
+
+    def test_a_c_of_a_type_that_numpy_has_not(self):
+        if "ml_dtypes" in sys.modules:
+            self.skipTest("ml_dtypes is imported, which has it")
+        plan = cpu_plan(matrix(), 8, c_type="bf16")
+        words = "NumPy has no bf16 until ml_dtypes is imported"
+        self.refused(words, lambda: plan @ dense(50, 8))
+        self.refused(words, lambda: plan.empty_c(dense(50, 8)))
+
+    @unittest.skipUnless(hasattr(sp, "coo_array"), "an older scipy")
+    def test_sparse_arrays_of_other_than_two_dimensions(self):
+        for shape in ((3,), (2, 3, 4)):
+            try:
+                a = sp.coo_array(np.ones(shape))
+            except (TypeError, ValueError):
+                continue
+            if a.shape != shape:  # scipy has had one dimension since 1.13, and more than two since 1.15
+                continue
+            self.refused(f"A is {len(shape)}-dimensional; a matrix is wanted", lambda a=a: cpu_plan(a, 8))
+            if len(shape) == 1:
+                self.refused("A is 1-dimensional; a matrix is wanted", lambda a=a: cpu_plan(a.tocsr(), 8))
+
+    def test_numbers_of_8_bits_without_a_scale_or_that_cannot_be_rounded(self):
+        a, plan = matrix(), cpu_plan(matrix(), 8, precision="fp8_e4m3")
+        for scale in (0, -1.0, np.nan, np.inf, None, "x"):
+            with self.subTest(scale):
+                words = "the scale is .*; a finite number above 0"
+                values = spmmbench.Fp8(np.zeros(a.nnz, np.uint8), scale)
+                self.refused(words, lambda values=values: cpu_plan((a.indptr, a.indices, values, a.shape), 8))
+                self.refused(words, lambda scale=scale: plan @ spmmbench.Fp8(np.zeros((50, 8), np.uint8), scale))
+        for array in (dense(50, 8) * 1j, np.full((50, 8), "x"), [[1.0]], None):
+            self.refused("cannot be rounded to fp8_e4m3: a dense array of real", lambda array=array: spmmbench.fp8(array))
+        swapped = spmmbench.fp8(dense(50, 8).astype(">f4"))
+        self.assertEqual(swapped.values.shape, (50, 8))
+
     def test_a_plan_cannot_be_copied_since_two_would_free_it(self):
         plan = cpu_plan(matrix(), 8)
         for one in (plan, plan.prepared):

@@ -323,6 +323,35 @@ class OnEveryDevice(Close):
             (row,) = spmmbench.benchmark(product, a, 8, max_seconds=0.02)
             self.assertEqual((row["status"], row["reason"]), ("ok", ""))
 
+    def test_widths_and_values_that_are_none_are_refused_in_one_line(self):
+        a, x = matrix(), torch.randn(200, 8, requires_grad=True)
+        sparse = SparseMatrix(a, device="cpu")
+        elsewhere = torch.ones(a.nnz, device="meta", requires_grad=True)
+        for call, words in (
+            (lambda: sparse.plan([8]), r"n is \[8\]; a positive integer"),
+            (lambda: sparse.settle([8]), r"n is \[8\]; a positive integer"),
+            (lambda: SparseMatrix(a, device="cpu", calls={"8": 5}), "n is '8'; a positive integer"),
+            (lambda: sparse(x, a.data), "values are a ndarray; a torch tensor is wanted"),
+            (lambda: sparse(x, elsewhere), "values require a gradient and lie on meta, X on cpu"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(spmmbench.InvalidArgument, words):
+                call()
+
+    def test_tensors_without_memory_are_refused_in_one_line(self):
+        a = matrix()
+        arrays = [torch.as_tensor(x).to("meta") for x in (a.indptr, a.indices, a.data)]
+        plan, words = spmmbench.plan(a, 8, device="cpu"), " lies on meta; the CPU or a CUDA device is wanted"
+        for call in (
+            lambda: spmmbench.plan((*arrays, a.shape), 8),
+            lambda: plan.update(arrays[2]),
+            lambda: plan @ torch.empty(200, 8, device="meta"),
+        ):
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, words):
+                call()
+        for x in (torch.empty(200, 8, device="meta"), torch.eye(8).to_sparse(), torch.eye(8) * 1j):
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, "cannot be rounded to fp8_e4m3: a dense array"):
+                spmmbench.fp8(x)
+
     def test_what_does_not_fit_is_refused(self):
         sparse = SparseMatrix(matrix(), device="cpu")
         for x, message in (
