@@ -32,6 +32,8 @@ MOST_OF_ONE, COUNTS_AS = 1.1, 0.01
 # An amount of preparation has to gain this share of the error.
 PREPARATION_PRICE = 0.012
 LEAST_MS = 0.01  # of preparation: shorter ones are fitted as if they took as long
+# Of a copy of A, in ms: two copies differ by about 1 %, which beside a longer one hides what preparation takes beyond it.
+MOST_COPY_MS = 10
 # Kernels of which the one that is prepared soonest prepares the copy of A alone.
 OF_CSR = ("csr_", "cusparse_csr_")
 # The trials of auto, as in src/select/tune.cpp.
@@ -58,14 +60,15 @@ def bound_of(estimator, n):
     return next(bound for bound in (*estimator.bounds, MOST) if n <= bound)
 
 
-def has_copy(case):
-    return any(kernel.startswith(OF_CSR) for kernel in case.times)
+def copy_ms(case):
+    """Infinity where no row tells."""
+    return min((ms for kernel, (_, ms) in case.times.items() if kernel.startswith(OF_CSR)), default=math.inf)
 
 
 def beyond_copy(case, kernel):
     """Of preparation, in ms; all of it where no row tells what the copy takes."""
-    copy = min((ms for other, (_, ms) in case.times.items() if other.startswith(OF_CSR)), default=0)
-    return max(case.times[kernel][1] - copy, 0)
+    copy = copy_ms(case)
+    return max(case.times[kernel][1] - copy, 0) if math.isfinite(copy) else case.times[kernel][1]
 
 
 def relative_fit(matrix, wanted, least, weight, ridge=0.0):
@@ -296,8 +299,9 @@ def fit_preparation(cases, estimators, work, halves):
     found = {}
     for spec, estimator in estimators.items():
         members = [(index, case) for index, case in cases.items() if spec in case.times and work[index][spec].standing != "left_out"]
-        if estimator.on_device and sum(has_copy(case) for _, case in members) >= FEWEST_CASES:
-            members = [(index, case) for index, case in members if has_copy(case)]
+        told = [(index, case) for index, case in members if copy_ms(case) <= MOST_COPY_MS]
+        if estimator.on_device and len(told) >= FEWEST_CASES:
+            members = told
         if len(members) < FEWEST_CASES or not estimator.prepare_ms:
             continue
         all_names = [amount.name for amount in estimator.prepare_ms]

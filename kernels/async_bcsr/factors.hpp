@@ -22,7 +22,7 @@ inline std::vector<Factors> factors() {
 
 inline std::vector<Preparation> preparation() {
   return {
-      {"async_bcsr", {{"constant", 0.0943}, {"nonzeros", 0.0128}, {"rows", 18.8}}},
+      {"async_bcsr", {{"constant", 0.094}, {"nonzeros", 0.0136}, {"rows", 18.7}}},
   };
 }
 // clang-format on

@@ -17,17 +17,17 @@ namespace {
 
 // What calls have to take for a glance at A, or a whole look, to take a small part of it
 // (docs/decisions/few-calls.md).
-constexpr double kGlancesFromUs = 800, kLooksFromUs = 5000;
+constexpr double kGlancesFromUs = 800, kLooksFromUs = 3000;
 // Measuring the rates of the device takes about as long as loading cuBLAS: so long have calls to
 // take for that to be a small part of it, in microseconds.
 constexpr double kMeasuresRatesFromUs = 3e6;
 // Rows of this many nonzeros may share most of their columns with their neighbours, which a glance
 // tells, and a kernel of windows gains by where rows of B are wide.
-constexpr double kLongRow = 16, kGlancesAtLongRowsFromUs = 400;
-constexpr std::int64_t kNarrow = 32;  // columns of B
+constexpr double kLongRow = 32, kGlancesAtLongRowsFromUs = 300;
+constexpr std::int64_t kWide = 32;  // columns of B
 
 bool pays_to_glance(double total_us, const Product& of_sizes) {
-  const bool windows_may_gain = of_sizes.f.mean_row >= kLongRow && of_sizes.n > kNarrow;
+  const bool windows_may_gain = of_sizes.f.mean_row >= kLongRow && of_sizes.n >= kWide;
   return total_us >= (windows_may_gain ? kGlancesAtLongRowsFromUs : kGlancesFromUs);
 }
 

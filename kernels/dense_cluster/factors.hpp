@@ -24,7 +24,7 @@ inline std::vector<Factors> factors() {
 
 inline std::vector<Preparation> preparation() {
   return {
-      {"dense_cluster", {{"constant", 0.0281}, {"dense", 0.000627}}},
+      {"dense_cluster", {{"constant", 0.0283}, {"dense", 0.000686}}},
   };
 }
 // clang-format on

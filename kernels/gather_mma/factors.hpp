@@ -22,7 +22,7 @@ inline std::vector<Factors> factors() {
 
 inline std::vector<Preparation> preparation() {
   return {
-      {"gather_mma", {{"constant", 0.224}, {"nonzeros", 0.511}}},
+      {"gather_mma", {{"constant", 0.224}, {"nonzeros", 0.509}}},
   };
 }
 // clang-format on

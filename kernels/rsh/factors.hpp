@@ -22,7 +22,7 @@ inline std::vector<Factors> factors() {
 
 inline std::vector<Preparation> preparation() {
   return {
-      {"rsh", {{"constant", 0.24}, {"nonzeros", 0.0552}, {"search_nonzeros", 0.605}, {"search_rows", 2}}},
+      {"rsh", {{"constant", 0.247}, {"nonzeros", 0.0684}, {"search_nonzeros", 0.585}, {"search_rows", 1.98}}},
   };
 }
 // clang-format on

@@ -23,11 +23,13 @@
 #include "gpu/scaled_launches.hpp"
 #include "gpu/vendor_libraries.hpp"
 #include "select/device_rates.hpp"
+#include "select/rank.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 
 std::optional<WcsrEstimate> known_windows;  // in an order that a planted kernel has made
+std::optional<MatrixFeatures> glanced;      // what a glance finds
 
 #ifdef SPMMBENCH_TEST_RATES  // defined by files for CUDA, which this program does without
 double measure_gather(Device&) { throw DeviceError("no gather rate", false); }
@@ -41,9 +43,7 @@ double cuda_time_beside_us(const std::function<void()>&, int, const std::functio
   throw DeviceError("no GPU", false);
 }
 MatrixFeatures features_on_device(const DeviceCsr&, Device&) { throw DeviceError("no GPU", false); }
-MatrixFeatures features_at_a_glance(const DeviceCsr&, Device&) {
-  throw DeviceError("no GPU", false);
-}
+MatrixFeatures features_at_a_glance(const DeviceCsr&, Device&) { return glanced.value(); }
 std::optional<WcsrEstimate> windows_in_known_order(const SparseOperand&, Device&, StageTimer&) {
   return known_windows;
 }
@@ -185,6 +185,7 @@ class AutoKernel : public test::CacheTest {
   void SetUp() override {
     script = {};
     known_windows = {};
+    glanced = {};
     DeviceInfo& info = device_.device_info;
     info.kind = DeviceKind::cuda;
     info.name = "planted";
@@ -415,6 +416,31 @@ TEST_F(AutoKernel, AnOrderThatIsNotExpectedToGainIsMeasuredButNotTakenUnmeasured
 }
 
 #ifdef SPMMBENCH_TEST_RATES
+// An A that lies on the device alone.
+struct Unread : LazyCsr {
+  const CsrMatrix& get() override { throw Error("A is read on the host"); }
+};
+
+TEST_F(AutoKernel, AGlanceAtAPaysSoonerWhereLongRowsMayShareColumns) {
+  Unread unread;
+  DeviceCsr sizes{};
+  operand_.a = HostCsr(&unread);
+  operand_.on_device = &sizes;
+  const auto glances = [&](std::int64_t of_row, std::int64_t n, const std::string& calls) {
+    constexpr std::int64_t kNonzeros = 1'600'000;
+    sizes.rows = sizes.cols = kNonzeros / of_row;
+    sizes.nnz = sizes.rows * of_row;
+    glanced = features_of_sizes(sizes.rows, sizes.cols, sizes.nnz);
+    const auto prepared = prepare("calls=" + calls);
+    return prepared->bind({.n = n}, stages_)->report().metrics.contains("feature_gathered_8");
+  };
+  EXPECT_TRUE(glances(40, 32, "30"));
+  EXPECT_FALSE(glances(20, 32, "30")) << "its rows are short";
+  EXPECT_FALSE(glances(40, 8, "30")) << "rows of B are narrow";
+  EXPECT_FALSE(glances(40, 32, "3")) << "so few calls take less than a glance is worth";
+  EXPECT_TRUE(glances(20, 32, "60"));
+}
+
 TEST_F(AutoKernel, WhatWindowsGatherInAKnownOrderTellsWhetherItIsTried) {
   const std::string search = "async_wcsr?order=search";
   const auto tries_it = [&](const WcsrEstimate& windows) {

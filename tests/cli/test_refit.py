@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """scripts/refit on recorded cases, and the program that computes its amounts of work."""
 
+import collections
 import csv
 import os
 import pathlib
@@ -85,6 +86,24 @@ class Refit(CliCase):
         self.assertLessEqual(int(lines[0].split()[0]), cases)
         self.assertEqual([line.split(",")[0] for line in lines if "chosen over fastest" in line], ["two halves by matrix", "all"])
         self.assertRegex(lines[-1], r"^\d+ rows, \d+ factors of calls, \d+ of preparation$")
+
+    def test_preparation_is_fitted_where_the_copy_of_a_does_not_hide_it(self):
+        sys.path.insert(0, str(SOURCE / "scripts"))
+        import selection_fit
+
+        case, estimator = collections.namedtuple("case", "matrix times"), collections.namedtuple("estimator", "on_device prepare_ms")
+        amount, work = collections.namedtuple("amount", "name"), collections.namedtuple("work", "standing prepare_ms")
+        cases, amounts = {}, {}
+        millions = [0.1 * 1.2**i for i in range(20)] + [90] * 10  # nonzeros; copying a million takes 1 ms
+        for index, nonzeros in enumerate(millions):
+            noise = 0 if nonzeros < 90 else (-1) ** index * 0.01 * nonzeros
+            cases[index] = case(str(index), {"csr_merge": (1, nonzeros), "other": (1, nonzeros + 0.04 + 0.0066 * nonzeros + noise)})
+            amounts[index] = {"other": work("full", {"constant": 1, "nonzeros": nonzeros})}
+        halves = [{str(index) for index in cases if index % 2 == half} for half in (0, 1)]
+        of = {"other": estimator(True, [amount("constant"), amount("nonzeros")])}
+        found = selection_fit.fit_preparation(cases, of, amounts, halves)["other"]
+        self.assertAlmostEqual(found["constant"], 0.04, 3)
+        self.assertAlmostEqual(found["nonzeros"], 0.0066, 4)
 
     def test_without_the_program_says_how_to_build_it(self):
         part_of_recorded(self.folder, 12)
