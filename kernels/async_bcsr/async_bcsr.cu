@@ -385,7 +385,8 @@ class AsyncBcsr final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
+    if (problem.n > kMostNumberedColumns)
+      return Support::no(fmt::format("N above {}", kMostNumberedColumns));
     if (is_scaled(problem.precision) && problem.layout == Layout::row_major)
       return Support::no("wgmma reads 8-bit operands along K: needs column-major B and C");
     const Options& o = problem.options;

@@ -247,7 +247,8 @@ class BitmapDense final : public Kernel {
           fmt::format("{:.2g} % nonzeros, less than min_fill: bits of empty positions "
                       "are more than an index per nonzero",
                       100 * fill));
-    if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
+    if (problem.n > kMostNumberedColumns)
+      return Support::no(fmt::format("N above {}", kMostNumberedColumns));
     // A nonzero is stored with its neighbour at most. Padding for queues that lag: at most every
     // position is stored, a tenth more where rows are alike.
     const std::int64_t values = std::min(positions, 2 * problem.nnz() + positions / 8);

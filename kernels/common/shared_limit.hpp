@@ -8,7 +8,8 @@
 namespace spmmbench {
 
 // The limit belongs to the kernel, which plans of other shapes launch as well, so it is never
-// lowered.
+// lowered. Nothing locks it: kernels whose plans differ call this in `prepare` or `bind`, which no
+// two threads do at once on one device (src/library).
 template <class... Parameters>
 void allow_shared_bytes(void (*kernel)(Parameters...), int bytes) {
   cudaFuncAttributes now{};

@@ -49,16 +49,18 @@ __device__ inline std::uint32_t pack16(float low, float high, ElementType type) 
   __builtin_unreachable();
 }
 
+// A value to its place in the swizzle.
+template <class Value>
+__device__ void put(char* chunk, int line, int byte, Value value) {
+  *reinterpret_cast<Value*>(chunk + line * kLineBytes + (byte ^ (line % 8) << 4)) = value;
+}
+
 // One chunk. d[4j ..]: the accumulators of its column tile j.
 template <bool kWide, Layout kLayout>
 __device__ void write_chunk(const float* d, char* chunk, ElementType type) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int warp = threadIdx.x % kWarpgroup / 32;
   const bool odd = g % 2 != 0;
-  const auto put = [&](int line, int byte, auto value) {
-    *reinterpret_cast<decltype(value)*>(chunk + line * kLineBytes + (byte ^ (line % 8) << 4)) =
-        value;
-  };
 #pragma unroll
   for (int j = 0; j < (kWide ? 4 : 8); ++j)
 #pragma unroll
@@ -67,17 +69,18 @@ __device__ void write_chunk(const float* d, char* chunk, ElementType type) {
       const float *const own = d + 4 * j + 2 * half, *const far = d + 4 * (j ^ 2) + 2 * half;
       if constexpr (kWide && kLayout == Layout::row_major) {
         // Odd rows store the tile after the next: two rows of one tile would share banks.
-        put(row, (odd ? j ^ 2 : j) * 32 + t * 8,
+        put(chunk, row, (odd ? j ^ 2 : j) * 32 + t * 8,
             odd ? make_float2(far[0], far[1]) : make_float2(own[0], own[1]));
       } else if constexpr (kWide) {
 #pragma unroll
-        for (int i = 0; i < 2; ++i) put(row / 32 * 32 + 8 * j + 2 * t + i, row % 32 * 4, own[i]);
+        for (int i = 0; i < 2; ++i)
+          put(chunk, row / 32 * 32 + 8 * j + 2 * t + i, row % 32 * 4, own[i]);
       } else if constexpr (kLayout == Layout::row_major) {
-        put(row, j * 16 + t * 4, pack16(own[0], own[1], type));
+        put(chunk, row, j * 16 + t * 4, pack16(own[0], own[1], type));
       } else {
         // Lanes of rows g, g ^ 1 exchange: each ends with one column of both.
         const float other = __shfl_xor_sync(~0U, odd ? own[0] : own[1], 4);
-        put(8 * j + 2 * t + (odd ? 1 : 0), row / 2 * 4,
+        put(chunk, 8 * j + 2 * t + (odd ? 1 : 0), row / 2 * 4,
             odd ? pack16(other, own[1], type) : pack16(own[0], other, type));
       }
     }
@@ -90,10 +93,6 @@ template <bool kWide>
 __device__ void write_transposed_chunk(const float* d, char* chunk, ElementType type) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int column = threadIdx.x % kWarpgroup / 32 * 16 + 2 * g;
-  const auto put = [&](int line, int byte, auto value) {
-    *reinterpret_cast<decltype(value)*>(chunk + line * kLineBytes + (byte ^ (line % 8) << 4)) =
-        value;
-  };
 #pragma unroll
   for (int j = 0; j < (kWide ? 4 : 8); ++j)
 #pragma unroll
@@ -101,8 +100,8 @@ __device__ void write_transposed_chunk(const float* d, char* chunk, ElementType 
       const float* const two = d + 4 * j + 2 * i;
       const int line = 8 * j + 2 * t + i;
       if constexpr (kWide)
-        put(column / 32 * 32 + line, column % 32 * 4, make_float2(two[0], two[1]));
-      else put(line, column * 2, pack16(two[0], two[1], type));
+        put(chunk, column / 32 * 32 + line, column % 32 * 4, make_float2(two[0], two[1]));
+      else put(chunk, line, column * 2, pack16(two[0], two[1], type));
     }
 }
 

@@ -242,7 +242,8 @@ class DenseCluster final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
+    if (problem.n > kMostNumberedColumns)
+      return Support::no(fmt::format("N above {}", kMostNumberedColumns));
     return supports_dense(problem, device);
   }
 

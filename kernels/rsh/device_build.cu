@@ -17,7 +17,7 @@ namespace spmmbench::rsh {
 namespace {
 
 constexpr int kRecordThreads = 256, kWarpLanes = 32;
-constexpr int kPieceBytes = 16;
+constexpr int kRecordPieceBytes = 16;
 constexpr int kHeaderBytes = RsRecord<8>::kValues / RsRecord<8>::kHalves;  // of a half bitmap
 
 template <class Bits>
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kRecordThreads)
     for (int half = 0; half < boxes.halves(); ++half)
       bytes += __popc(__ballot_sync(~0U, boxes.entry(tile, half) != 0)) * sizeof(Bits);
     if (is_first_lane()) {
-      pieces[tile] = (bytes + kPieceBytes - 1) / kPieceBytes;
+      pieces[tile] = (bytes + kRecordPieceBytes - 1) / kRecordPieceBytes;
       const std::int32_t* const columns = boxes.col_idx + tile * RsImage::kTileColumns;
       atomicAdd(&groups_of_cta, (columns[0] != RsImage::kPadding) +
                                     (columns[RsTile::kGroupColumns] != RsImage::kPadding));
@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(kRecordThreads)
     write_records(Boxes<Bits> boxes, const std::uint32_t* record_ptr, unsigned char* records) {
   const std::int64_t tile = tile_of_warp();
   if (tile >= boxes.tiles) return;
-  unsigned char* const to = records + std::size_t{record_ptr[tile]} * kPieceBytes;
-  const std::uint32_t end = (record_ptr[tile + 1] - record_ptr[tile]) * kPieceBytes;
+  unsigned char* const to = records + std::size_t{record_ptr[tile]} * kRecordPieceBytes;
+  const std::uint32_t end = (record_ptr[tile + 1] - record_ptr[tile]) * kRecordPieceBytes;
   const std::uint32_t lane = threadIdx.x % kWarpLanes, below = (1U << lane) - 1;
   std::uint32_t offset = boxes.halves() * kHeaderBytes;
   for (int half = 0; half < boxes.halves(); ++half) {
@@ -98,7 +98,7 @@ DeviceRecords build(const DeviceWcsr& in, Device& device) {
   const Boxes<Bits> boxes{static_cast<const Bits*>(in.values), in.col_idx, in.tiles(),
                           in.shape.window_rows};
   const std::int64_t tiles = boxes.tiles, count = tiles + 1;
-  if (tiles * (most_bytes(boxes.window_rows, sizeof(Bits)) / kPieceBytes) >
+  if (tiles * (most_bytes(boxes.window_rows, sizeof(Bits)) / kRecordPieceBytes) >
       std::numeric_limits<std::uint32_t>::max())
     throw Error(fmt::format("rsh: {} boxes of {} rows may need 2^32 pieces of 16 bytes", tiles,
                             boxes.window_rows));
@@ -126,7 +126,7 @@ DeviceRecords build(const DeviceWcsr& in, Device& device) {
   } found{};
   device.download(&found, record_ptr + tiles, sizeof found);
   out.groups = found.groups;
-  out.records = device.allocate(std::size_t{found.pieces} * kPieceBytes);
+  out.records = device.allocate(std::size_t{found.pieces} * kRecordPieceBytes);
   if (tiles == 0) return out;
   write_records<<<ctas, kRecordThreads, 0, stream>>>(boxes, record_ptr,
                                                      out.records.as<unsigned char>());

@@ -212,7 +212,8 @@ class TwoFourKernel final : public Kernel {
     if (const auto row = first_row_beyond_two_of_four(*problem.a))
       return Support::no(
           fmt::format("not in 2:4: row {} has more than two nonzeros in a group of four", *row));
-    if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
+    if (problem.n > kMostNumberedColumns)
+      return Support::no(fmt::format("N above {}", kMostNumberedColumns));
     const Variant& variant = choose_variant(problem);
     const PanelScheduleSize size = variant.schedule_size(problem, device.sm_count);
     return Support::yes(TwoFour::bytes(problem.m(), problem.k(), variant.type) +

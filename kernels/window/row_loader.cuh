@@ -9,15 +9,45 @@
 
 namespace spmmbench::window {
 
-// This warp's copies of B: in every stage the same chunk of kCopies consecutive rows. The columns
-// of eight tiles are read at once, four per lane, while those of the eight before are copied;
-// shuffles hand them round.
-template <class Input, int kRowBytes>
-class RowLoader {
+// What a lane copies of a tile of B: the same chunk of kCopies rows, which `columns` name.
+template <int kRowBytes>
+struct LaneCopies {
   static constexpr int kChunks = kRowBytes / 16;
   static constexpr int kCopies = kTileColumns * kChunks / 32;
   static constexpr bool kNarrow = kRowBytes < 128;
   static constexpr int kColumnsPerLane = 4;
+
+  const char* b;  // the chunk of row 0
+  std::uint32_t row_bytes;
+  std::uint32_t to;  // where in a stage the first row goes
+
+  __device__ void copy(const std::int32_t* columns, ptx::Way way, std::uint32_t stage) const {
+    // One branch for all copies. In narrow tiles a predicate for each takes less time.
+    if (!kNarrow && way == ptx::Way::none) return;
+#pragma unroll
+    for (int j = 0; j < kCopies; ++j) {
+      // Rows that begin at a multiple of four: the place of the next row's chunk differs by 1, and
+      // by 2 four rows on. Fewer rows have their chunk at the same place.
+      const std::uint32_t differs = kCopies < kColumnsPerLane ? 0 : j % 2 * 16 ^ j / 4 * 32;
+      const std::uint32_t place = (stage + to ^ differs) + j * kRowBytes;
+      const char* const from =
+          b + std::uint64_t{static_cast<std::uint32_t>(columns[j])} * row_bytes;
+      if constexpr (kNarrow) {
+        ptx::cp_async_16_unless_negative(way, columns[j], place, from);
+      } else {
+        ptx::cp_async_cg_16_unless_negative(columns[j], place, from);
+      }
+    }
+  }
+};
+
+// This warp's copies of B, tile by tile. The columns of eight tiles are read at once, four per
+// lane, while those of the eight before are copied; shuffles hand them round.
+template <class Input, int kRowBytes>
+class RowLoader {
+  using Copies = LaneCopies<kRowBytes>;
+  static constexpr int kChunks = Copies::kChunks, kCopies = Copies::kCopies,
+                       kColumnsPerLane = Copies::kColumnsPerLane;
   static constexpr int kLanesPerTile = kTileColumns / kColumnsPerLane;
   static constexpr int kTilesAtOnce = 32 / kLanesPerTile;
 
@@ -52,22 +82,7 @@ class RowLoader {
     std::int32_t columns[kCopies];
 #pragma unroll
     for (int j = 0; j < kCopies; ++j) columns[j] = column_of(i % kTilesAtOnce, j);
-    // One branch for all copies. In narrow tiles a predicate for each takes less time.
-    if (!kNarrow && way_ == ptx::Way::none) return;
-#pragma unroll
-    for (int j = 0; j < kCopies; ++j) {
-      // Rows that begin at a multiple of four: the place of the next row's chunk differs by 1, and
-      // by 2 four rows on. Fewer rows have their chunk at the same place.
-      const std::uint32_t differs = kCopies < kColumnsPerLane ? 0 : j % 2 * 16 ^ j / 4 * 32;
-      const std::uint32_t to = (stage + to_ ^ differs) + j * kRowBytes;
-      const char* const from =
-          b_ + std::uint64_t{static_cast<std::uint32_t>(columns[j])} * row_bytes_;
-      if constexpr (kNarrow) {
-        ptx::cp_async_16_unless_negative(way_, columns[j], to, from);
-      } else {
-        ptx::cp_async_cg_16_unless_negative(columns[j], to, from);
-      }
-    }
+    Copies{b_, row_bytes_, to_}.copy(columns, way_, stage);
   }
 
  private:
@@ -117,10 +132,9 @@ constexpr int kColumnBytes = 2 * kColumnTiles * kTileColumns * sizeof(std::int32
 
 template <class Input, int kRowBytes>
 class RowLoaderOfBytes {
-  static constexpr int kChunks = kRowBytes / 16;
-  static constexpr int kCopies = kTileColumns * kChunks / 32;
-  static constexpr bool kNarrow = kRowBytes < 128;
-  static constexpr int kColumnsPerLane = 4;
+  using Copies = LaneCopies<kRowBytes>;
+  static constexpr int kChunks = Copies::kChunks, kCopies = Copies::kCopies,
+                       kColumnsPerLane = Copies::kColumnsPerLane;
   static_assert(kCopies == 1 || kCopies == 2 || kCopies == kColumnsPerLane);
 
  public:
@@ -171,20 +185,7 @@ class RowLoaderOfBytes {
     } else {
       columns[0] = ptx::ld_shared<0>(from);
     }
-    const auto way = static_cast<ptx::Way>(way_);
-    if (!kNarrow && way == ptx::Way::none) return;
-#pragma unroll
-    for (int j = 0; j < kCopies; ++j) {
-      const std::uint32_t differs = kCopies < kColumnsPerLane ? 0 : j % 2 * 16 ^ j / 4 * 32;
-      const std::uint32_t to = (stage + to_ ^ differs) + j * kRowBytes;
-      const char* const from_b =
-          b_ + std::uint64_t{static_cast<std::uint32_t>(columns[j])} * row_bytes_;
-      if constexpr (kNarrow) {
-        ptx::cp_async_16_unless_negative(way, columns[j], to, from_b);
-      } else {
-        ptx::cp_async_cg_16_unless_negative(columns[j], to, from_b);
-      }
-    }
+    Copies{b_, row_bytes_, to_}.copy(columns, static_cast<ptx::Way>(way_), stage);
   }
 
  private:

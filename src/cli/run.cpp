@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -234,13 +233,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       "Folder to which every wrong case writes A, B, its result and the expected one");
   add_folder_option(*command, "--cache", o.protocol.cache,
                     "Folder that keeps for later runs what auto?tune found, the rates that auto "
-                    "predicts with, and row orders; default: nothing is kept")
-      ->check([](const std::string& text) {
-        std::error_code unknown;
-        const bool other =
-            std::filesystem::exists(text, unknown) && !std::filesystem::is_directory(text, unknown);
-        return other ? fmt::format("expected a folder, got the file {}", text) : std::string();
-      });
+                    "predicts with, and row orders; default: nothing is kept");
   add_resuming(*command, *in);
   command->add_flag("--isolate", o.protocol.isolate,
                     "Run each case in a process of its own, as cases of plug-ins always do");

@@ -32,6 +32,7 @@ constexpr int kWarps = 8;
 constexpr int kCompareThreads = 32 * kWarps;
 constexpr int kSlab = 32;  // columns of C per task: one per lane
 constexpr int kBlocksPerSm = 8;
+constexpr int kFindingThreads = 1024;  // of one block; one warp would take 0.1 ms
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
 struct UploadedCsr {
@@ -91,6 +92,13 @@ __device__ Finding shuffle_down(const Finding& f, int distance) {
           __shfl_down_sync(kFullWarp, f.incomparable, distance),
           __shfl_down_sync(kFullWarp, f.squared_error, distance),
           __shfl_down_sync(kFullWarp, f.squared_reference, distance)};
+}
+
+// In the first lane.
+__device__ Finding join_warp(Finding found) {
+  for (int distance = 16; distance > 0; distance /= 2)
+    found = join(found, shuffle_down(found, distance));
+  return found;
 }
 
 // Of the block of A and that of B which the product of A(row, k) and B(k, col) is in.
@@ -181,8 +189,7 @@ __global__ void __launch_bounds__(kCompareThreads)
                          element.comparable ? 0 : 1, element.error * element.error,
                          isfinite(reference.sum) ? reference.sum * reference.sum : 0.0});
   }
-  for (int distance = 16; distance > 0; distance /= 2)
-    found = join(found, shuffle_down(found, distance));
+  found = join_warp(found);
   if (lane == 0) findings[warp] = join(findings[warp], found);
 }
 
@@ -191,15 +198,22 @@ __global__ void __launch_bounds__(kCompareThreads) start_kernel(Finding* finding
   if (at < count) findings[at] = kNothing;
 }
 
-// One warp leaves what all of them show in the first.
-__global__ void __launch_bounds__(32) join_kernel(Finding* findings, int count) {
+// One block leaves what all of them show in the first.
+__global__ void __launch_bounds__(kFindingThreads) join_kernel(Finding* findings, int count) {
+  __shared__ Finding of_warps[kFindingThreads / 32];
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
   Finding found = kNothing;
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += 32) found = join(found, findings[i]);
-  for (int distance = 16; distance > 0; distance /= 2)
-    found = join(found, shuffle_down(found, distance));
-  __syncwarp();
-  if (threadIdx.x == 0) findings[0] = found;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kFindingThreads)
+    found = join(found, findings[i]);
+  found = join_warp(found);
+  if (lane == 0) of_warps[warp] = found;
+  __syncthreads();
+  if (warp != 0) return;
+  found = join_warp(of_warps[lane]);
+  if (lane == 0) findings[0] = found;
 }
+static_assert(kFindingThreads / 32 == 32);  // a lane for each warp
 
 using Word = unsigned long long;  // atomicAdd takes no std::uint64_t
 
@@ -266,9 +280,11 @@ class CudaReference final : public ReferenceChecker {
 
   template <class Judge>
   Verdict compare(const DenseView& c, const Judge& judge_element) {
-    const int count = blocks_ * kWarps;
+    const std::int64_t tasks = rows_ * ((b_.cols + kSlab - 1) / kSlab);
+    const int blocks = static_cast<int>(std::clamp<std::int64_t>(tasks / kWarps, 1, blocks_));
+    const int count = blocks * kWarps;
     const Buffer on_device = device_.allocate(count * sizeof(Finding));
-    start_kernel<<<blocks_, kCompareThreads, 0, stream()>>>(on_device.as<Finding>(), count);
+    start_kernel<<<blocks, kCompareThreads, 0, stream()>>>(on_device.as<Finding>(), count);
     SPMMBENCH_CUDA_LAUNCHED();
     if (b_.cols > 0) {
       if (sums_.data() == nullptr) allocate_band();
@@ -276,13 +292,13 @@ class CudaReference final : public ReferenceChecker {
         if (first != computed_) compute(first);
         visit_element_type<sizeof(__half), sizeof(double)>(c.type, [&](auto* tag) {
           using TC = std::remove_pointer_t<decltype(tag)>;
-          compare_kernel<TC><<<blocks_, kCompareThreads, 0, stream()>>>(
+          compare_kernel<TC><<<blocks, kCompareThreads, 0, stream()>>>(
               a(), band<TC>(first), c, expected(), judge_element, on_device.as<Finding>());
         });
         SPMMBENCH_CUDA_LAUNCHED();
       }
     }
-    join_kernel<<<1, 32, 0, stream()>>>(on_device.as<Finding>(), count);
+    join_kernel<<<1, kFindingThreads, 0, stream()>>>(on_device.as<Finding>(), count);
     SPMMBENCH_CUDA_LAUNCHED();
     Finding all = kNothing;
     device_.download(&all, on_device.data(), sizeof all);

@@ -35,7 +35,7 @@ constexpr std::chrono::milliseconds kMostWait{2'000};
 
 struct WatchedPlaces {
   unsigned count = 0;
-  std::array<const void*, kMostPlaces> at{};
+  std::array<const void*, kMostWatched> at{};
 };
 
 // Lines of values, one for each warp and place, that lie across one another.
@@ -45,7 +45,7 @@ struct Notes {
   int* complete;     // of each warp: whether it looked until the end; memory of the host
 
   __device__ double& value(unsigned line, unsigned i) const {
-    return values[static_cast<std::size_t>(i) * (kWatchingWarps * kMostPlaces) + line];
+    return values[static_cast<std::size_t>(i) * (kWatchingWarps * kMostWatched) + line];
   }
 };
 
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kWatchingWarps* kWarp)
   using Bits = std::conditional_t<sizeof(T) == 2, std::uint16_t,
                                   std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  const unsigned line = warp * kMostPlaces + lane;
+  const unsigned line = warp * kMostWatched + lane;
   const bool looks = lane < places.count;
   const volatile Bits* const place = looks ? static_cast<const Bits*>(places.at[lane]) : nullptr;
   if (threadIdx.x == 0) *begun = ticket;
@@ -89,7 +89,7 @@ __global__ void match_kernel(Notes notes, const ValueRange* ranges, unsigned cha
   const ValueRange range = ranges[at];
   bool is_found = range.low > range.high;
   for (unsigned warp = 0; warp < kWatchingWarps; ++warp) {
-    const unsigned line = warp * kMostPlaces + place;
+    const unsigned line = warp * kMostWatched + place;
     const unsigned count = min(notes.counts[line], kMostValues);
     for (unsigned i = lane; i < count; i += kWarp) {
       const double value = notes.value(line, i);
@@ -197,7 +197,7 @@ class CudaWatcher final : public Watcher {
   }
 
  private:
-  static constexpr std::size_t kLines = kWatchingWarps * kMostPlaces;
+  static constexpr std::size_t kLines = kWatchingWarps * kMostWatched;
   static constexpr std::size_t kTicketBytes = 128;  // and of what is complete
 
   void watch(ElementType type, const WatchedPlaces& places) {

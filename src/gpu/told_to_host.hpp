@@ -27,7 +27,7 @@ class ToldToHost {
 
   explicit ToldToHost(Device& device) : device_(device), free_(free_of(device)) {
     const std::scoped_lock lock(mutex());
-    if (free_ == nullptr) free_ = make();
+    if (free_ == nullptr) free_ = make(device);
     block_ = std::exchange(free_, free_->next);
   }
   ToldToHost(const ToldToHost&) = delete;
@@ -68,11 +68,11 @@ class ToldToHost {
     const std::scoped_lock lock(mutex());
     return all[device.info().index];
   }
-  static Block* make() {
+  static Block* make(Device& device) {
     auto out = std::make_unique<Block>();
     SPMMBENCH_CUDA(cudaMallocHost(&out->host, kBytes));
     SPMMBENCH_CUDA(cudaMalloc(&out->arrivals, sizeof *out->arrivals));
-    SPMMBENCH_CUDA(cudaMemset(out->arrivals, 0, sizeof *out->arrivals));
+    device.fill_bytes(out->arrivals, 0, sizeof *out->arrivals);  // on the stream of its users
     return out.release();
   }
 

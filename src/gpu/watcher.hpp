@@ -22,12 +22,12 @@ struct ValueRange {
   double low = 1, high = 0;
 };
 
-inline constexpr std::size_t kMostPlaces = 16;
+inline constexpr std::size_t kMostWatched = 16;
 
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Begins to look at elements of that type, kMostPlaces at most. False where that does not begin
+  // Begins to look at elements of that type, kMostWatched at most. False where that does not begin
   // at once, as where kernels run one after the other.
   virtual bool begin(ElementType type, std::span<const void* const> places) = 0;
   // Enqueues the end: until what is on the device's stream is done, but for this many cycles of the

@@ -1,6 +1,11 @@
 #include "io/made_folders.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
+
+#include <cerrno>
+
+#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 
@@ -16,6 +21,17 @@ MadeFolders::MadeFolders(const fs::path& folder, std::error_code& error) {
 
 MadeFolders::~MadeFolders() {
   for (const fs::path& folder : made_) ::rmdir(folder.c_str());  // fails where it is not empty
+}
+
+MadeFolders require_writable_folder(std::string_view option, const std::string& folder) {
+  if (folder.empty()) return {};
+  std::error_code error;
+  MadeFolders made(folder, error);
+  if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0)
+    error = {errno, std::generic_category()};
+  if (error)
+    throw Error(fmt::format("{} {}: cannot be written: {}", option, folder, error.message()));
+  return made;
 }
 
 }  // namespace spmmbench

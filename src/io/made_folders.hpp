@@ -2,6 +2,8 @@
 // Folders made for an output. They are removed if the output is not written.
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -21,5 +23,10 @@ class MadeFolders {
  private:
   std::vector<std::filesystem::path> made_;  // the innermost first
 };
+
+// Makes `folder`, the value of `option`, where it is missing; does nothing where it is empty.
+// Throws Error where nothing can be written into it.
+[[nodiscard]] MadeFolders require_writable_folder(std::string_view option,
+                                                  const std::string& folder);
 
 }  // namespace spmmbench

@@ -8,15 +8,15 @@
 namespace spmmbench::random {
 namespace {
 
-const auto kSeed = seed_option("of the shuffle");
+const auto kShuffleSeed = seed_option("of the shuffle");
 
 class Random final : public Reordering {
  public:
   std::string name() const override { return "random"; }
   std::string summary() const override { return "shuffled rows: the worst case for locality"; }
-  std::vector<OptionSpec> options() const override { return {kSeed}; }
+  std::vector<OptionSpec> options() const override { return {kShuffleSeed}; }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
-    const auto seed = kSeed(options);
+    const auto seed = kShuffleSeed(options);
     Permutation order(matrix.rows);
     std::iota(order.begin(), order.end(), 0);
     for (std::int64_t i = matrix.rows - 1; i > 0; --i)  // Fisher-Yates

@@ -29,7 +29,7 @@ const auto kIsolation = flag_option("isolation", true, "move rows that resemble 
 const auto kIsolatedBelow = real_option("isolated_below", "0.02", 0, 1,
                                         "similarity under which a neighbour does not count");
 const auto kWindow = integer_option("window", 8, 2, 64, "rows per window for 2-opt");
-const auto kSeed = seed_option("of the draws from popular columns");
+const auto kDrawSeed = seed_option("of the draws from popular columns");
 
 class Rsh final : public Reordering {
  public:
@@ -39,7 +39,7 @@ class Rsh final : public Reordering {
   }
   std::vector<OptionSpec> options() const override {
     return {kAlpha,  kNeighbours, kFeatures,      kCandidates, kForest,
-            kTwoOpt, kIsolation,  kIsolatedBelow, kWindow,     kSeed};
+            kTwoOpt, kIsolation,  kIsolatedBelow, kWindow,     kDrawSeed};
   }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
     return order_compactly(matrix,
@@ -55,7 +55,7 @@ class Rsh final : public Reordering {
     search.k = kNeighbours(options);
     search.features = kFeatures(options);
     search.candidates = kCandidates(options);
-    search.seed = kSeed(options);
+    search.seed = kDrawSeed(options);
     RshNeighbors neighbors;
     if (mst || isolation) neighbors = find_neighbors(jaccard, std::move(counts), search);
 

@@ -261,7 +261,7 @@ const auto kBand =
     integer_option("band", 2, 1, kMostHashes, "hashes that must agree for two rows to be compared");
 const auto kCluster = integer_option("cluster", 16, 2, 1 << 20,
                                      "rows per cluster, and clusters per cluster of clusters");
-const auto kSeed = seed_option("of the hash functions");
+const auto kHashSeed = seed_option("of the hash functions");
 
 class Tca final : public Reordering {
  public:
@@ -269,14 +269,14 @@ class Tca final : public Reordering {
   std::string summary() const override {
     return "TC-cache-aware: MinHash clusters of rows, then clusters of clusters (DTC-SpMM)";
   }
-  std::vector<OptionSpec> options() const override { return {kHashes, kBand, kCluster, kSeed}; }
+  std::vector<OptionSpec> options() const override { return {kHashes, kBand, kCluster, kHashSeed}; }
   void check(const Options& options) const override {
     if (kBand(options) > kHashes(options))
       throw Error("reordering tca: expected band at most hashes");
   }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
     const int hashes = kHashes(options), band = kBand(options), capacity = kCluster(options);
-    const std::uint64_t seed = kSeed(options);
+    const std::uint64_t seed = kHashSeed(options);
 
     RowSets sets = nonempty_rows(matrix);
     // Unions agree on fewer hashes than rows do, so one agreement makes a candidate.

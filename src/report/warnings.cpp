@@ -127,8 +127,9 @@ void Warnings::add_doubts(std::vector<std::string>& lines) const {
   if (preempted_.rows > 0)
     lines.push_back(
         fmt::format("other work took the processors in {} (worst {:.0f} times a second and thread: "
-                    "{}), so times may be wrong by far. Let nothing else run, or give the process "
-                    "processors of its own (taskset, OMP_NUM_THREADS)",
+                    "{}), so times may be wrong by far. Let nothing else run, give the process "
+                    "processors of its own (taskset, OMP_NUM_THREADS), or let its threads sleep "
+                    "while they wait (OMP_WAIT_POLICY=passive)",
                     of_all(preempted_), preempted_.worst, preempted_.where));
   if (noisy_.rows > 0) {
     // Samples that are too few tell nothing, which counts as infinite noise.

@@ -7,6 +7,7 @@
 #include "core/numbered.hpp"
 #include "gpu/backend.hpp"
 #include "io/file.hpp"
+#include "io/made_folders.hpp"
 #include "io/output.hpp"
 #include "io/tensor_path.hpp"
 #include "measure/batch.hpp"
@@ -14,7 +15,6 @@
 #include "report/identity.hpp"
 #include "report/journal.hpp"
 #include "report/recorded.hpp"
-#include "run/failing.hpp"
 #include "run/ledger.hpp"
 #include "run/load_operands.hpp"
 #include "spmmbench/printable.hpp"
@@ -91,8 +91,8 @@ ExitCode print_dry_run(const RunOptions& options) {
     require_no_unfinished(paths, options.outputs.can_resume);
   for (const std::string& path : {paths.json, paths.csv})
     if (!path.empty()) OutputFile opened(path);  // leaves nothing
-  if (!options.protocol.save_failing.empty())
-    (void)require_failing_folder(options.protocol.save_failing);
+  (void)require_writable_folder("--save-failing", options.protocol.save_failing);
+  (void)require_writable_folder("--cache", options.protocol.cache);
   const CudaProbe cuda = probe_cuda();
   const bool on_gpu =
       !cuda.devices.empty() && (!options.machines.devices.empty() || options.protocol.device >= 0);

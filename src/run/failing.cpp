@@ -1,11 +1,9 @@
 #include "run/failing.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -114,15 +112,6 @@ std::string folder_name(const ResultRow& row) {
 }
 
 }  // namespace
-
-MadeFolders require_failing_folder(const std::string& folder) {
-  std::error_code error;
-  MadeFolders made(folder, error);
-  if (!error && access(folder.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
-  if (error)
-    throw Error(fmt::format("--save-failing {}: cannot be written: {}", folder, error.message()));
-  return made;
-}
 
 std::string save_failing(const std::string& folder, const ResultRow& row, const Problem& problem,
                          const DenseView& b, const DenseView& c, const Update& update,

@@ -4,15 +4,11 @@
 
 #include <string>
 
-#include "io/made_folders.hpp"
 #include "spmmbench/problem.hpp"
 #include "spmmbench/result.hpp"
 #include "spmmbench/update.hpp"
 
 namespace spmmbench {
-
-// Makes `folder` where it is missing. Throws Error where nothing can be written into it.
-MadeFolders require_failing_folder(const std::string& folder);
 
 // Writes a.mtx, b.npy, got.npy and want.npy into a folder of the case below `folder`, and returns
 // the path; and c.npy, as C was before, where the launch read it. A and B are rounded as for the

@@ -14,6 +14,7 @@
 #include "core/contains.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/vendor_libraries.hpp"
+#include "io/made_folders.hpp"
 #include "io/output.hpp"
 #include "io/sha256.hpp"
 #include "io/tensor_path.hpp"
@@ -25,7 +26,6 @@
 #include "run/context.hpp"
 #include "run/devices.hpp"
 #include "run/dry_run.hpp"
-#include "run/failing.hpp"
 #include "run/isolate.hpp"
 #include "run/ledger.hpp"
 #include "run/load_operands.hpp"
@@ -339,9 +339,8 @@ ExitCode run_benchmark(const RunOptions& given, const std::vector<std::string>& 
   install_interrupt_handler(!options.outputs.quiet);
   set_cache_folder(options.protocol.cache);
   const RunOptions whole = with_earlier(options);
-  MadeFolders saved;
-  if (!whole.protocol.save_failing.empty())
-    saved = require_failing_folder(whole.protocol.save_failing);
+  MadeFolders saved = require_writable_folder("--save-failing", whole.protocol.save_failing);
+  const MadeFolders cache = require_writable_folder("--cache", whole.protocol.cache);
   Run run(whole, argv);
   saved.keep();
   return run.execute();

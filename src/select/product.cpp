@@ -29,13 +29,13 @@ double Product::spilled(double bytes) const {
 namespace amounts {
 namespace {
 
-constexpr double kPieceBytes = 256, kLoadBytes = 16;
+constexpr double kRowPieceBytes = 256, kLoadBytes = 16;
 
 double csr_bytes(const Product& p) { return p.f.nnz * (4 + p.value_bytes) + p.f.rows * 8; }
 double gathered_bytes(const Product& p) {
   return p.f.nnz * std::ceil(p.row_bytes / kSectorBytes) * kSectorBytes;
 }
-double pieces(const Product& p) { return std::ceil(p.row_bytes / kPieceBytes); }
+double pieces(const Product& p) { return std::ceil(p.row_bytes / kRowPieceBytes); }
 
 // With lines that begin between two pieces of 16 bytes cuBLAS has narrower loads.
 bool odd(const Product& p) {

@@ -105,7 +105,6 @@ class BadInputTest(CliCase):
             ("--columns ',hot': expected a comma-separated list", "--columns", ",hot"),
             ("--json: expected a file to write, got '--quiet' (./--quiet names one)", "--json", "--quiet"),
             ("--csv: expected a file to write, got an empty name", "--csv", ""),
-            (f"--cache: expected a folder, got the file {DATA}/fem2d_plate.mtx.gz", "--cache", DATA / "fem2d_plate.mtx.gz"),
             ("--batch: expected an integer, got 'eight'", "--batch", "eight"),
             ("--alpha: expected a number, got 'half'", "--alpha", "half"),
         ):

@@ -87,17 +87,21 @@ class OutputTest(CliCase):
                     self.assert_one_line(result, 1, expected)
                     self.assertEqual(list(self.folder.iterdir()), [])
 
-    def test_a_folder_for_wrong_cases_that_cannot_be_made_is_named_before_anything_is_measured(self):
+    def test_a_folder_that_cannot_be_made_is_named_before_anything_is_measured(self):
         blocked = self.folder / "file"
         blocked.write_text("")
-        for folder in ("/proc/x", blocked, blocked / "saved"):
-            result = self.spmmbench(*RUN, "-q", "--save-failing", folder, "--json", self.out)
-            self.assert_one_line(result, 1, f"--save-failing {folder}: cannot be written: ")
-            self.assertEqual(list(self.folder.iterdir()), [blocked])
+        for option, *more in (("--save-failing",), ("--cache",), ("--save-failing", "--dry-run"), ("--cache", "--dry-run")):
+            for folder in ("/proc/x", blocked, blocked / "saved"):
+                result = self.spmmbench(*RUN, "-q", option, folder, "--json", self.out, *more)
+                self.assert_one_line(result, 1, f"{option} {folder}: cannot be written: ")
+                self.assertEqual(list(self.folder.iterdir()), [blocked])
         saved = self.folder / "new/saved"
         result = self.spmmbench(*RUN, "-q", "--save-failing", saved)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertTrue(saved.is_dir())
+        result = self.spmmbench(*RUN, "-q", "--cache", self.folder / "unused/cache")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertFalse((self.folder / "unused").exists())
 
     def test_a_missing_temporary_folder_is_named(self):
         result = subprocess.run([PROGRAM, *RUN, "-q", "--json", "-"], env={**ENVIRONMENT, "TMPDIR": "/no/such"},

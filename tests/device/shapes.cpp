@@ -11,7 +11,7 @@
 namespace spmmbench::test {
 namespace {
 
-constexpr std::uint64_t kSeed = 20260;
+constexpr std::uint64_t kShapeSeed = 20260;
 
 // Keeps each position with probability density(row, col), decided by a hash of the position.
 CsrMatrix sample(std::int64_t rows, std::int64_t cols,
@@ -19,10 +19,10 @@ CsrMatrix sample(std::int64_t rows, std::int64_t cols,
   CsrMatrix m{rows, cols, {0}, {}, {}};
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t col = 0; col < cols; ++col) {
-      const double draw = 0.5 + 0.5 * uniform_at(kSeed + 1, row, col);
+      const double draw = 0.5 + 0.5 * uniform_at(kShapeSeed + 1, row, col);
       if (draw >= density(row, col)) continue;
       m.col_idx.push_back(static_cast<std::int32_t>(col));
-      m.values.push_back(uniform_at(kSeed, row, col));
+      m.values.push_back(uniform_at(kShapeSeed, row, col));
     }
     m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
   }
@@ -32,7 +32,7 @@ CsrMatrix sample(std::int64_t rows, std::int64_t cols,
 // Two of every four neighbours in a row.
 double two_of_four(std::int64_t row, std::int64_t col) {
   constexpr std::array<unsigned, 6> kPairs = {0b0011, 0b0101, 0b1001, 0b0110, 0b1010, 0b1100};
-  return kPairs[hash_position(kSeed + 2, row, col / 4) % kPairs.size()] >> (col % 4) & 1U;
+  return kPairs[hash_position(kShapeSeed + 2, row, col / 4) % kPairs.size()] >> (col % 4) & 1U;
 }
 
 // `length(row)` nonzeros at hashed columns, fewer where two fall together: for matrices too large
@@ -44,13 +44,13 @@ CsrMatrix scatter(std::int64_t rows, std::int64_t cols,
   for (std::int64_t row = 0; row < rows; ++row) {
     row_cols.clear();
     for (std::int64_t i = 0; i < length(row); ++i)
-      row_cols.push_back(static_cast<std::int32_t>(hash_position(kSeed, row, i) %
+      row_cols.push_back(static_cast<std::int32_t>(hash_position(kShapeSeed, row, i) %
                                                    static_cast<std::uint64_t>(cols)));
     std::sort(row_cols.begin(), row_cols.end());
     row_cols.erase(std::unique(row_cols.begin(), row_cols.end()), row_cols.end());
     for (const std::int32_t col : row_cols) {
       m.col_idx.push_back(col);
-      m.values.push_back(uniform_at(kSeed, row, col));
+      m.values.push_back(uniform_at(kShapeSeed, row, col));
     }
     m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
   }

@@ -1,6 +1,6 @@
 // The rules that keep the program in layers: no CUDA outside src/gpu and kernels, no assembly
-// outside kernels/ptx, and no include against the direction in which the data flows. And the rule
-// by which tests are found.
+// outside kernels/ptx, and no include against the direction in which the data flows. And the rules
+// by which tests are found and constants named.
 
 #include <gtest/gtest.h>
 
@@ -172,6 +172,50 @@ TEST(Architecture, InlineAssemblyStaysInKernelsPtx) {
       }
     }
   EXPECT_GT(found, 0);
+}
+
+struct Constant {
+  std::string space, name;
+  fs::path file;  // relative to the root
+};
+
+// Those that the files of a folder define outside of functions and classes.
+std::vector<Constant> constants_below(const std::string& folder) {
+  const std::regex opens(R"(^namespace ([\w:]*) ?\{$)"),
+      defines("^(inline |static )*const(expr)? "), name(R"(\b(k[A-Z]\w*)(\[\w*\])? ?[={])");
+  std::vector<Constant> constants;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+    if (!is_source(entry.path())) continue;
+    std::vector<std::string> spaces = {""};
+    std::ifstream file(entry.path());
+    std::smatch found;
+    for (std::string line; std::getline(file, line);) {
+      if (std::regex_match(line, found, opens))
+        spaces.push_back(spaces.back() + (found.length(1) > 0 ? found.str(1) + "::" : ""));
+      else if (line.starts_with("}  // namespace")) spaces.pop_back();
+      else if (std::regex_search(line, defines))
+        for (std::sregex_iterator it(line.begin(), line.end(), name), end; it != end; ++it)
+          constants.push_back({spaces.back(), it->str(1), fs::relative(entry.path(), kRoot)});
+    }
+  }
+  return constants;
+}
+
+// Files that are compiled together see each other's constants, and no compiler warns where one
+// hides that of a header: the code of another file would then read the wrong one.
+TEST(Architecture, NoConstantHasTheNameOfOneInAHeaderOfAnEnclosingNamespace) {
+  std::vector<Constant> all;
+  for (const std::string folder : {"include", "src", "kernels", "tests"})
+    std::ranges::copy(constants_below(folder), std::back_inserter(all));
+  std::multimap<std::string, const Constant*> in_headers;
+  for (const Constant& one : all)
+    if (one.file.extension() == ".hpp" || one.file.extension() == ".cuh")
+      in_headers.emplace(one.name, &one);
+  EXPECT_FALSE(in_headers.empty());
+  for (const Constant& one : all)
+    for (auto [it, end] = in_headers.equal_range(one.name); it != end; ++it)
+      EXPECT_FALSE(one.space != it->second->space && one.space.starts_with(it->second->space))
+          << one.file << ": " << one.name << " hides that of " << it->second->file;
 }
 
 // tests/host/io/npz_test.cpp tests src/io/npz.cpp and npz_PART_test.cpp a part of it. What

@@ -19,7 +19,7 @@ std::string message(const std::string& text, std::size_t chunk_bytes = 1 << 20, 
   return error_of([&] { parse(text, chunk_bytes, threads); });
 }
 
-constexpr const char* kReal = "%%MatrixMarket matrix coordinate real general\n";
+constexpr const char* kHead = "%%MatrixMarket matrix coordinate real general\n";
 
 // A file as a careless program might write it, and the matrix it means.
 struct Sample {
@@ -94,7 +94,7 @@ TEST(MatrixMarket, CutsAtEveryByteGiveTheSameError) {
                                 "1 1 1\n2 2 2\n3 3 3\n1 2 4\n\n1 3 5\nx\n",
                                 "1 1 1\n2 2 2\n3 3 3\n4 4 4"};
   for (const std::string& body : bodies) {
-    const std::string text = kReal + ("3 3 4\n" + body);
+    const std::string text = kHead + ("3 3 4\n" + body);
     const std::string whole = message(text);
     for (std::size_t chunk = 1; chunk <= text.size(); ++chunk)
       for (const int threads : {1, 2}) ASSERT_EQ(message(text, chunk, threads), whole) << text;
@@ -139,7 +139,7 @@ TEST(MatrixMarket, RoundsValuesAsStrtofDoes) {
     values.push_back(fmt::format("{:.12e}", any_float(random)));
     values.push_back(fmt::format("{:.17g}", any_float(random) * 1.00000003));
   }
-  std::string text = kReal + fmt::format("1 {0} {0}\n", values.size());
+  std::string text = kHead + fmt::format("1 {0} {0}\n", values.size());
   for (std::size_t i = 0; i < values.size(); ++i)
     text += fmt::format("1 {} {}\n", i + 1, values[i]);
   const CsrMatrix csr = parse(text).csr;
@@ -183,17 +183,17 @@ TEST(MatrixMarket, ArraysKeepEveryEntryInColumnOrder) {
 }
 
 TEST(MatrixMarket, EmptyMatricesAreMatrices) {
-  EXPECT_EQ(parse(kReal + std::string("0 0 0")).csr, (CsrMatrix{}));
-  EXPECT_EQ(parse(kReal + std::string("2 3 0\n\n \n")).csr, (CsrMatrix{2, 3, {0, 0, 0}, {}, {}}));
+  EXPECT_EQ(parse(kHead + std::string("0 0 0")).csr, (CsrMatrix{}));
+  EXPECT_EQ(parse(kHead + std::string("2 3 0\n\n \n")).csr, (CsrMatrix{2, 3, {0, 0, 0}, {}, {}}));
 }
 
 TEST(MatrixMarket, IndicesMayHaveAnyNumberOfZerosInFront) {
   const std::string zeros(40, '0');
-  EXPECT_EQ(parse(kReal + ("2 " + zeros + "3 1\n+" + zeros + "2 " + zeros + "3 7\n")).csr,
+  EXPECT_EQ(parse(kHead + ("2 " + zeros + "3 1\n+" + zeros + "2 " + zeros + "3 7\n")).csr,
             (CsrMatrix{2, 3, {0, 0, 1}, {2}, {7}}));
   for (const char* const index : {"18446744073709551618", "36893488147419103234",
                                   "10000000000000000000000000000000000000002"})
-    EXPECT_EQ(message(kReal + fmt::format("2 3 1\n{} 1 1\n", index)),
+    EXPECT_EQ(message(kHead + fmt::format("2 3 1\n{} 1 1\n", index)),
               fmt::format("a.mtx:3: expected a row from 1 to 2, got '{:.40}{}'", index,
                           std::string_view(index).size() > 40 ? "..." : ""));
 }
@@ -204,11 +204,11 @@ TEST(MatrixMarket, ValuesInFp64AreWhatTheTextRoundsToWhereTheyAreWanted) {
   };
   const std::string tie = "1.000000059604644775390625000001";  // just above a tie of fp32
   const CsrMatrix csr =
-      fp64(std::string(kReal) + "2 2 4\n2 2 0.1\n1 2 1e300\n1 1 " + tie + "\n1 1 1e-12\n");
+      fp64(std::string(kHead) + "2 2 4\n2 2 0.1\n1 2 1e300\n1 1 " + tie + "\n1 1 1e-12\n");
   EXPECT_EQ(csr.values64, (std::vector<double>{1 + 0x1p-24 + 1e-12, 1e300, 0.1}));
   EXPECT_EQ(csr.values[2], 0.1F);
   EXPECT_TRUE(std::isinf(csr.values[1]));
-  EXPECT_TRUE(parse(std::string(kReal) + "1 1 1\n1 1 0.1\n").csr.values64.empty());
+  EXPECT_TRUE(parse(std::string(kHead) + "1 1 1\n1 1 0.1\n").csr.values64.empty());
   const CsrMatrix mirrored =
       fp64("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 0.1\n");
   EXPECT_EQ(mirrored.values64, (std::vector<double>{-0.1, 0.1}));
@@ -226,12 +226,12 @@ TEST(MatrixMarket, ValuesInFp64AreWrittenSoThatTheyReadBack) {
 }
 
 TEST(MatrixMarket, DuplicatesAddUpInFp64) {
-  EXPECT_EQ(parse(kReal + std::string("1 1 3\n1 1 1e8\n1 1 1\n1 1 -1e8\n")).csr.values,
+  EXPECT_EQ(parse(kHead + std::string("1 1 3\n1 1 1e8\n1 1 1\n1 1 -1e8\n")).csr.values,
             std::vector<float>{1});
 }
 
 TEST(MatrixMarket, DuplicatesAreRoundedToFp32WhenTheyAreAdded) {
-  EXPECT_EQ(parse(kReal + std::string("1 2 3\n1 1 16777217\n1 1 -16777216\n1 2 5\n")).csr,
+  EXPECT_EQ(parse(kHead + std::string("1 2 3\n1 1 16777217\n1 1 -16777216\n1 2 5\n")).csr,
             csr_of(1, 2, {{{0, 0}, 1}, {{0, 1}, 5}}));
   EXPECT_EQ(parse("%%MatrixMarket matrix coordinate integer symmetric\n3 3 6\n2 1 16777217\n"
                   "3 3 7\n1 1 16777217\n2 1 -16777216\n1 1 -16777216\n3 3 16777217\n")
@@ -239,7 +239,7 @@ TEST(MatrixMarket, DuplicatesAreRoundedToFp32WhenTheyAreAdded) {
             csr_of(3, 3, {{{0, 0}, 1}, {{0, 1}, 1}, {{1, 0}, 1}, {{2, 2}, 16777224}}));
   // Many rows, over several chunks and threads.
   constexpr int kRows = 3000;
-  std::string text = kReal + fmt::format("{0} {0} {1}\n", kRows, 3 * kRows);
+  std::string text = kHead + fmt::format("{0} {0} {1}\n", kRows, 3 * kRows);
   for (const char* const value : {"16777217", "0.5", "-16777216"})
     for (int row = kRows; row >= 1; --row) text += fmt::format("{0} {0} {1}\n", row, value);
   const CsrMatrix csr = parse(text, 1000).csr;
@@ -250,13 +250,13 @@ TEST(MatrixMarket, DuplicatesAreRoundedToFp32WhenTheyAreAdded) {
 TEST(MatrixMarket, AValueIsRoundedOnce) {
   // Just above the middle between 1 and the next number of fp32: in fp64 it is the middle itself.
   const std::string entry = "1 1 1\n1 1 1.0000000596046447753906251\n";
-  EXPECT_EQ(parse(kReal + entry).csr.values, std::vector<float>{1.00000012F});
-  EXPECT_EQ(parse(kReal + std::string("1 1 1\n1 1 1e50\n")).csr.values,
+  EXPECT_EQ(parse(kHead + entry).csr.values, std::vector<float>{1.00000012F});
+  EXPECT_EQ(parse(kHead + std::string("1 1 1\n1 1 1e50\n")).csr.values,
             std::vector<float>{std::numeric_limits<float>::infinity()});
 }
 
 TEST(MatrixMarket, OneRowThatHoldsEverythingBackwardsIsSorted) {
-  std::string text = kReal + std::string("3 5000 5000\n");
+  std::string text = kHead + std::string("3 5000 5000\n");
   for (int col = 5000; col >= 1; --col) text += fmt::format("2 {} {}\n", col, col);
   const CsrMatrix csr = parse(text, 100).csr;
   EXPECT_EQ(csr.row_ptr, (std::vector<std::int64_t>{0, 0, 5000, 5000}));
@@ -332,45 +332,45 @@ TEST(MatrixMarket, BadFilesGetOneLineThatSaysWhereAndWhat) {
        "a.mtx:1: expected coordinate with the field pattern, got 'array'"},
       {head + "coordinate pattern skew-symmetric\n2 2 0\n",
        "a.mtx:1: expected general or symmetric with the field pattern, got 'skew-symmetric'"},
-      {kReal, "a.mtx:1: expected a size line, got the end of the file"},
-      {kReal + std::string("% a\n\n% b"), "a.mtx:4: expected a size line, got the end of the file"},
-      {kReal + std::string("3 3\n1\n"),
+      {kHead, "a.mtx:1: expected a size line, got the end of the file"},
+      {kHead + std::string("% a\n\n% b"), "a.mtx:4: expected a size line, got the end of the file"},
+      {kHead + std::string("3 3\n1\n"),
        "a.mtx:2: expected a size line 'rows columns entries', got '3 3'"},
-      {kReal + std::string("3 3 1 9\n"),
+      {kHead + std::string("3 3 1 9\n"),
        "a.mtx:2: expected a size line 'rows columns entries', got '3 3 1 9'"},
-      {kReal + std::string("3 3 x\n"),
+      {kHead + std::string("3 3 x\n"),
        "a.mtx:2: expected a size line 'rows columns entries', got '3 3 x'"},
-      {kReal + std::string("%\n-3 3 1\n1 1 1\n"), "a.mtx:3: expected sizes from 0 up, got '-3'"},
+      {kHead + std::string("%\n-3 3 1\n1 1 1\n"), "a.mtx:3: expected sizes from 0 up, got '-3'"},
       {head + "coordinate real symmetric\n3 4 1\n1 1 1\n",
        "a.mtx:2: expected a square matrix with this symmetry, got 3 x 4"},
-      {kReal + std::string("3 3 1\n0 1 1\n"), "a.mtx:3: expected a row from 1 to 3, got '0'"},
-      {kReal + std::string("3 3 1\n4 1 1\n"), "a.mtx:3: expected a row from 1 to 3, got '4'"},
-      {kReal + std::string("3 3 1\n-1 1 1\n"), "a.mtx:3: expected a row from 1 to 3, got '-1'"},
-      {kReal + std::string("3 3 1\n1.5 1 1\n"), "a.mtx:3: expected a row from 1 to 3, got '1.5'"},
-      {kReal + std::string("3 3 1\n+ 1 1\n"), "a.mtx:3: expected a row from 1 to 3, got '+'"},
-      {kReal + std::string("3 3 1\n1 4294967297 1\n"),
+      {kHead + std::string("3 3 1\n0 1 1\n"), "a.mtx:3: expected a row from 1 to 3, got '0'"},
+      {kHead + std::string("3 3 1\n4 1 1\n"), "a.mtx:3: expected a row from 1 to 3, got '4'"},
+      {kHead + std::string("3 3 1\n-1 1 1\n"), "a.mtx:3: expected a row from 1 to 3, got '-1'"},
+      {kHead + std::string("3 3 1\n1.5 1 1\n"), "a.mtx:3: expected a row from 1 to 3, got '1.5'"},
+      {kHead + std::string("3 3 1\n+ 1 1\n"), "a.mtx:3: expected a row from 1 to 3, got '+'"},
+      {kHead + std::string("3 3 1\n1 4294967297 1\n"),
        "a.mtx:3: expected a column from 1 to 3, got '4294967297'"},
-      {kReal + std::string("3 3 1\n18446744073709551617 1 1\n"),
+      {kHead + std::string("3 3 1\n18446744073709551617 1 1\n"),
        "a.mtx:3: expected a row from 1 to 3, got '18446744073709551617'"},
-      {kReal + std::string("3 3 1\n1    \n"),
+      {kHead + std::string("3 3 1\n1    \n"),
        "a.mtx:3: expected a column from 1 to 3, got the end of the line"},
-      {kReal + std::string("3 3 1\n\n\n1 1   \n"),
+      {kHead + std::string("3 3 1\n\n\n1 1   \n"),
        "a.mtx:5: expected a real value, got the end of the line"},
-      {kReal + std::string("3 3 1\n1 1 1.2.3\n"), "a.mtx:3: expected a real value, got '1.2.3'"},
-      {kReal + std::string("3 3 1\n1 1 1.5D+03\n"),
+      {kHead + std::string("3 3 1\n1 1 1.2.3\n"), "a.mtx:3: expected a real value, got '1.2.3'"},
+      {kHead + std::string("3 3 1\n1 1 1.5D+03\n"),
        "a.mtx:3: expected a real value, got '1.5D+03'"},
-      {kReal + std::string("3 3 1\n1 1 0x1p4\n"), "a.mtx:3: expected a real value, got '0x1p4'"},
-      {kReal + std::string("3 3 1\n1 1 +-1\n"), "a.mtx:3: expected a real value, got '+-1'"},
-      {kReal + std::string("3 3 1\n1 1 ++1\n"), "a.mtx:3: expected a real value, got '++1'"},
-      {kReal + std::string("3 3 1\n1 1 1 % note\n"),
+      {kHead + std::string("3 3 1\n1 1 0x1p4\n"), "a.mtx:3: expected a real value, got '0x1p4'"},
+      {kHead + std::string("3 3 1\n1 1 +-1\n"), "a.mtx:3: expected a real value, got '+-1'"},
+      {kHead + std::string("3 3 1\n1 1 ++1\n"), "a.mtx:3: expected a real value, got '++1'"},
+      {kHead + std::string("3 3 1\n1 1 1 % note\n"),
        "a.mtx:3: expected the end of the line, got '%'"},
-      {kReal + std::string("3 3 1\n1 1 1 2 2 2\n"),
+      {kHead + std::string("3 3 1\n1 1 1 2 2 2\n"),
        "a.mtx:3: expected the end of the line, got '2'"},
-      {kReal + std::string("3 3 2\n1 1 1\n% note\n2 2 2\n"),
+      {kHead + std::string("3 3 2\n1 1 1\n% note\n2 2 2\n"),
        "a.mtx:4: expected a row from 1 to 3, got '%'"},
-      {kReal + std::string("3 3 1\n1 1 1\n2 2 2\n"),
+      {kHead + std::string("3 3 1\n1 1 1\n2 2 2\n"),
        "a.mtx:4: expected the end of the file after 1 entry, got '2'"},
-      {kReal + std::string("3 3 2\n1 1 1.000000000\n"),
+      {kHead + std::string("3 3 2\n1 1 1.000000000\n"),
        "a.mtx:3: expected 2 entries, got the end of the file after 1"},
       {head + "coordinate integer general\n3 3 1\n1 1 1.5\n",
        "a.mtx:3: expected a 64-bit integer value, got '1.5'"},
@@ -407,7 +407,7 @@ TEST(MatrixMarket, FilesAreReadAsTextIs) {
 
 TEST(MatrixMarket, LargeFilesDoNotDependOnTheThreads) {
   std::mt19937_64 random(11);
-  std::string text = kReal + std::string("20000 15000 200000\n");
+  std::string text = kHead + std::string("20000 15000 200000\n");
   for (int i = 0; i < 200000; ++i)
     text += fmt::format("{} {} {:.12g}\n", 1 + random() % 20000, 1 + random() % 15000,
                         any_float(random));
