@@ -27,7 +27,7 @@ namespace spmmbench {
 inline std::optional<WcsrEstimate> known_windows;  // in an order that a planted kernel has made
 inline std::optional<MatrixFeatures> glanced;      // what a glance finds
 
-inline constexpr std::size_t kKernelBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kPlantedBytes = std::size_t{1} << 20;
 
 // What the planted kernels do, by their label.
 struct Script {
@@ -90,7 +90,7 @@ class PlantedPrepared : public Prepared {
   std::string label_;
 };
 
-inline const auto kOrder = text_option(
+inline const auto kPlantedOrder = text_option(
     "order", "natural", {"any", [](const std::string&) { return true; }, {"natural"}}, "");
 
 class Planted : public Kernel {
@@ -99,12 +99,12 @@ class Planted : public Kernel {
     info_.name = name;
     info_.precisions = {Precision::fp16, Precision::fp8_e4m3};
     info_.layouts = {Layout::row_major, Layout::col_major};
-    info_.options = {kOrder};
+    info_.options = {kPlantedOrder};
     info_.reads_plain_csr = name == "csr_merge";
   }
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override {
-    return Support::yes(kKernelBytes);
+    return Support::yes(kPlantedBytes);
   }
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device&,
                                     StageTimer& stages) const override {
