@@ -31,8 +31,8 @@ bool pays_to_glance(double total_us, const Product& of_sizes) {
   return total_us >= (windows_may_gain ? kGlancesAtLongRowsFromUs : kGlancesFromUs);
 }
 
-// What products take at least, in microseconds for each nonzero, before a row order is found on the
-// host: that takes 0.04 to 0.14 (docs/decisions/selection-trials.md).
+// What products take at least, in microseconds for each nonzero, before row orders are compared on
+// the host (docs/decisions/selection-trials.md).
 constexpr double kHostPaysFromUs = 0.7;
 
 // The copy of A is there or is made for all: `plain` prepares nothing else.
@@ -80,8 +80,7 @@ Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& st
   return why;
 }
 
-// Such an order is one for which more of a large B stays in the L2 cache
-// (window/choice.hpp).
+// By orders for which more of a large B stays in the L2 cache (window/choice.hpp).
 bool Chooser::host_may_gain(const Shape& shape) const {
   const DenseView b = make_b_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
   return a_.on_device != nullptr && !on_host_.is_lazy() && b.bytes() > device_.info().l2_bytes / 2;

@@ -58,9 +58,8 @@ class Chooser {
   // anything.
   Chosen choose(const Shape& shape, const std::optional<Start>& start, StageTimer& stages);
 
-  // Where A lies in both memories the host may find a row order that the device does not, and takes
-  // a hundred times as long. Whether such an order can gain with this B, and whether products that
-  // take so long pay for it.
+  // Where A lies in both memories the host can count which rows of B return from memory in each row
+  // order. Whether that can gain with this B, and whether products that take so long pay for it.
   bool host_may_gain(const Shape& shape) const;
   bool host_pays(double products_us) const;
   // Whether kernels that are prepared from now on read A on the host, where it lies there, too. At

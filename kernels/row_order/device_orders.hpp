@@ -19,7 +19,7 @@ class DeviceOrders final : public RowOrders {
       : a_(a), device_(device), on_device_(a.orders, device) {}
 
   const Permutation& get(const std::string& spec, StageTimer& stages) override {
-    if (!match::height_of(spec) || !can_match(a_.m(), a_.k(), a_.nnz()))
+    if (!match::form_of(spec) || !can_match(a_.m(), a_.k(), a_.nnz()))
       return a_.orders->get(spec, stages);
     const auto& order = matches_.get(spec, [&](StageTimer& making) {
       const ResidentCsr csr(a_, device_, making);

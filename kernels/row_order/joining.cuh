@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cub/block/block_scan.cuh>
 
-#include "ptx/atom.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "reorder/match.hpp"
+#include "row_order/grid_barrier.cuh"
 #include "row_order/level.cuh"
 #include "row_order/partners.cuh"
 #include "row_order/suits.cuh"
@@ -83,28 +83,6 @@ inline __device__ std::int32_t left_of(std::uint64_t counted) {
 inline __device__ std::int32_t number_after(std::uint64_t before, std::int32_t pairs_left) {
   return static_cast<std::int32_t>(before >> 32) + min((left_of(before) + 1) / 2, pairs_left);
 }
-
-// All CTAs of a grid wait for each other. They all are on the device at the same time: they are no
-// more than fit, and nothing that follows begins before they have.
-class GridBarrier {
- public:
-  // `arrived`: 0 before.
-  explicit __device__ GridBarrier(unsigned* arrived) : arrived_(arrived) {}
-  __device__ void sync() {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      expected_ += gridDim.x;
-      ptx::red_release_gpu_global_add_u32(arrived_, 1);
-      while (ptx::ld_acquire_gpu_global_u32(arrived_) < expected_) {
-      }
-    }
-    __syncthreads();
-  }
-
- private:
-  unsigned* arrived_;
-  unsigned expected_ = 0;
-};
 
 // A level whose clusters have asked.
 struct Asked {

@@ -36,10 +36,12 @@ struct Choice {
 
 // Another order must gain this factor, since the estimate is not exact.
 constexpr double kOrderMargin = 1.06;
+constexpr const char* kMatch = "match";
 // Of wide rows of B only windows that share most of their columns gather enough less to be higher
 // than 8 rows, so that `match` stops there (docs/decisions/row-orders.md).
-constexpr const char *kMatch = "match", *kMatchByNeed = "match?rows=auto";
-constexpr const char* kPackFromRcm = "pack?start=rcm";
+constexpr const char* kMatchByNeed = "match?rows=auto";
+// Rows of wide B that share columns come close to one another.
+constexpr const char* kMatchByDistance = "match?rows=auto&sort=distance";
 
 // Bytes of a feature tile where rows of B are longer than kNarrowRow.
 constexpr int kShortRow = 128, kLongRow = 256;
@@ -181,9 +183,9 @@ class WindowChooser {
       const auto match = std::find(others.begin(), others.end(), kMatch);
       if (match != others.end()) {
         const bool narrow = n * value_bytes_ <= kShortestRow;
-        *match = rcm_returns_less(natural_returned, n, stages) ? kPackFromRcm
-                 : narrow                                      ? kMatch
-                                                               : kMatchByNeed;
+        *match = narrow ? kMatch : kMatchByNeed;
+        if (!narrow && fewer_may_return(natural_returned, n, stages))
+          others.emplace_back(kMatchByDistance);
       }
     } else if (worth_it && lengths_vary(*survey_) && degree_may_gain(all[0], n, stages)) {
       others = {"degree"};
@@ -241,18 +243,18 @@ class WindowChooser {
     return a_.k() * bytes <= kept_bytes_ ? 0 : kept_bytes_ / bytes;
   }
 
-  // Whether to pack windows from rows in the order of Reverse Cuthill-McKee: if far fewer rows of B
-  // return from memory than in the natural order. `natural` becomes the share of the natural order,
-  // if it is computed. Packing keeps the locality of the order that it starts from. From this one
-  // it takes longer, and pays if rows were numbered without care (docs/decisions/row-orders.md).
-  // Graphs with hubs have no order of that kind.
-  bool rcm_returns_less(std::optional<double>& natural, std::int64_t n, StageTimer& stages) const {
-    constexpr double kFewer = 0.35;  // rows of B per nonzero
+  // Whether another order could let far fewer rows of B return from memory than the natural one:
+  // each comes once at least, and rows by distance take little. `natural` becomes the share of the
+  // natural order, if it is computed. Graphs with hubs have no order of that kind.
+  bool fewer_may_return(std::optional<double>& natural, std::int64_t n, StageTimer& stages) const {
+    constexpr double kFewer = 0.1;  // rows of B per nonzero (docs/decisions/row-orders.md)
+    // Each distance is a step that reads all of A: of more nonzeros these take 20 to 40 ms.
+    constexpr std::int64_t kMostEntries = 1 << 22;
     const std::int64_t kept = kept_rows(n);
-    if (kept == 0 || lengths_vary(*survey_)) return false;
+    if (kept == 0 || a_.nnz() > kMostEntries || lengths_vary(*survey_)) return false;
     natural = survey_->returned({"natural"}, kept, stages)[0];
-    if (*natural < kFewer) return false;
-    return *natural - survey_->returned({"rcm"}, kept, stages)[0] > kFewer;
+    const double least = static_cast<double>(a_.k()) / static_cast<double>(a_.nnz());
+    return *natural - least > kFewer;
   }
 
   // The cost of rows of B that return from memory. `natural`: the share of the first order, if it

@@ -21,6 +21,7 @@
 #include "core/parallel.hpp"
 #include "reorder/compact.hpp"
 #include "reorder/first_columns.hpp"
+#include "reorder/rim_distance.hpp"
 #include "reorder/threads.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -30,8 +31,12 @@ namespace {
 const auto kRows = choice_option("rows", "32", {"32", "auto"},
                                  "in the largest clusters; auto: 8 where rows share few columns");
 
-Height height_of(const Options& options) {
-  return kRows(options) == "auto" ? Height::by_need : Height::all;
+const auto kSort =
+    choice_option("sort", "none", {"none", "distance"},
+                  "distance: rows, eight by eight, by the distance from one at the rim");
+
+Form form_of(const Options& options) {
+  return {kRows(options) == "auto" ? Height::by_need : Height::all, kSort(options) == "distance"};
 }
 
 using Columns = std::span<const std::int32_t>;  // ascending
@@ -465,10 +470,11 @@ class Match final : public Reordering {
   std::string summary() const override {
     return "rows matched two by two, then pairs, up to clusters of 32 that share columns";
   }
-  std::vector<OptionSpec> options() const override { return {kRows}; }
+  std::vector<OptionSpec> options() const override { return {kRows, kSort}; }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
-    return order_compactly(matrix, [height = height_of(options)](const CsrMatrix& compact) {
-      return match_rows(compact, height);
+    return order_compactly(matrix, [form = form_of(options)](const CsrMatrix& compact) {
+      Permutation order = match_rows(compact, form.height);
+      return form.by_distance ? rim::sort_by_distance(compact, order) : order;
     });
   }
 };
@@ -477,10 +483,14 @@ SPMMBENCH_REGISTER_REORDERING(Match);
 
 }  // namespace
 
-std::optional<Height> height_of(std::string_view spec) {
+std::optional<Form> form_of(std::string_view spec) {
   const Spec parsed = Spec::parse(spec);
   if (parsed.name != "match") return std::nullopt;
-  return height_of(parsed.options);
+  return form_of(parsed.options);
+}
+
+const char* unsorted(Height height) {
+  return height == Height::by_need ? "match?rows=auto" : "match";
 }
 
 }  // namespace spmmbench::match

@@ -17,8 +17,14 @@ enum class Height {
   all,      // 32 rows: the highest windows of any kernel
   by_need,  // 8 rows, and 32 only where rows resemble each other
 };
-// Of "match" and "match?rows=auto"; nothing for other reorderings.
-std::optional<Height> height_of(std::string_view spec);
+struct Form {
+  Height height = Height::all;
+  bool by_distance = false;  // rows are sorted once more (rim_distance.hpp)
+};
+// Of "match" with its options; nothing for other reorderings.
+std::optional<Form> form_of(std::string_view spec);
+// The order that a Form without by_distance gives.
+const char* unsorted(Height height);
 
 constexpr int kLevels = 5;     // clusters of 2^5 rows
 constexpr int kLowLevels = 3;  // clusters of 2^3 rows

@@ -6,8 +6,10 @@
 #include <numeric>
 
 #include "../../kernels/row_order/match_order.hpp"
+#include "../../kernels/row_order/resident_orders.hpp"
 #include "devices.hpp"
 #include "gpu/csr_on_device.hpp"
+#include "reorder/rim_distance.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"
@@ -22,7 +24,9 @@ Permutation host_order(const CsrMatrix& matrix, const std::string& spec) {
 Permutation device_order(const CsrMatrix& matrix, const std::string& spec, Device& device) {
   const CsrOnDevice a(matrix, Precision::fp32, device);
   EXPECT_TRUE(can_match(matrix.rows, matrix.cols, matrix.nnz()));
-  const Buffer order = match_order(a.view(), *match::height_of(spec), device);
+  ResidentOrders orders(nullptr, device);
+  StageTimer stages;
+  const Buffer& order = orders.get(a.view(), spec, stages);
   Permutation out(matrix.rows);
   std::iota(out.begin(), out.end(), 0);
   if (order.data() != nullptr)
@@ -48,8 +52,9 @@ CsrMatrix make(std::int64_t rows, std::int64_t cols, Length length, Step step) {
   return m;
 }
 
-void expect_same_order(const CsrMatrix& matrix, Device& device) {
-  for (const char* const spec : {"match", "match?rows=auto"}) {
+void expect_same_order(const CsrMatrix& matrix, Device& device,
+                       const std::vector<std::string>& specs = {"match", "match?rows=auto"}) {
+  for (const std::string& spec : specs) {
     const Permutation order = device_order(matrix, spec, device);
     validate_permutation(order, matrix.rows);
     EXPECT_EQ(order, host_order(matrix, spec)) << spec;
@@ -224,6 +229,35 @@ TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereNoRowsShareAColumn) {
     diagonal.row_ptr.push_back(row + 1);
   }
   expect_same_order(diagonal, device);
+}
+
+// Rows of `length` neighbouring columns, each one further than the last, in random order. Every
+// 7th is empty.
+CsrMatrix shuffled_band(std::int64_t rows, std::int32_t length) {
+  std::vector<std::int32_t> first(rows);
+  std::iota(first.begin(), first.end(), 0);
+  std::ranges::sort(first, {}, [](auto row) { return std::pair(hash_position(3, row, 0), row); });
+  CsrMatrix m{rows, rows + length, {0}, {}, {}};
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int32_t i = 0; i < length && row % 7 != 3; ++i) m.col_idx.push_back(first[row] + i);
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  m.values.assign(m.col_idx.size(), 1.0F);
+  return m;
+}
+
+// Rows are at most length - 1 apart at each distance, so the largest of these matrices have more
+// distances than are searched, and in some the search ends between half of the rows and all.
+TEST(MatchOnDevice, SortsClustersByDistanceAsTheHost) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const std::int32_t length : {8, 20})
+    for (const std::int64_t rows : {3'001, 9'001, 30'000, 100'003}) {
+      SCOPED_TRACE(rows);
+      const CsrMatrix band = shuffled_band(rows, length);
+      expect_same_order(band, device, {"match?sort=distance"});
+      EXPECT_EQ(std::ranges::is_sorted(device_order(band, "match?sort=distance", device)),
+                rows > 2 * rim::kMostDistances * (length - 1));
+    }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "matrices.hpp"
 #include "reorder/graph.hpp"
 #include "reorder/match.hpp"
+#include "reorder/rim_distance.hpp"
 #include "reorder/rsh_path.hpp"
 #include "reorder/similarity.hpp"
 #include "spmmbench/random.hpp"
@@ -222,27 +223,48 @@ TEST(Reordering, PackFindsCompactWindowsOnAGrid) {
 }
 
 // Blocks one after another, each sharing a column with the next, shuffled: windows of neighbouring
-// blocks lie side by side again where chains begin in the order of Reverse Cuthill-McKee.
-TEST(Reordering, PackFromReverseCuthillMcKeePutsNeighbouringWindowsSideBySide) {
+// blocks lie side by side again where chains begin in the order of Reverse Cuthill-McKee, or where
+// rows are sorted by their distance from the first or last block.
+TEST(Reordering, OrdersThatKeepLocalityPutNeighbouringWindowsSideBySide) {
   constexpr std::int32_t kBlocks = 100, kRows = 64;
   std::vector<std::vector<std::int32_t>> rows;
   for (std::int32_t block = 0; block < kBlocks; ++block)
     for (std::int32_t row = 0; row < kRows; ++row)
       rows.push_back({block * kRows, block * kRows + 1, (block + 1) * kRows});
   const CsrMatrix matrix = shuffled(testing::from_rows((kBlocks + 1) * kRows, rows));
-  const auto distance = [&](const Permutation& order) {  // between a block's rows and the next's
-    std::vector<std::int64_t> first(kBlocks + 1, -1);
-    for (std::int64_t i = 0; i < std::ssize(order); ++i) {
-      const std::int32_t block = matrix.col_idx[matrix.row_ptr[order[i]]] / kRows;
-      if (first[block] < 0) first[block] = i;
-    }
+  // Between the middle row of a block and that of the next.
+  const auto distance = [&](const Permutation& order) {
+    std::vector<std::vector<std::int64_t>> places(kBlocks);
+    for (std::int64_t i = 0; i < std::ssize(order); ++i)
+      places[matrix.col_idx[matrix.row_ptr[order[i]]] / kRows].push_back(i);
     std::int64_t sum = 0;
     for (std::int32_t block = 0; block + 1 < kBlocks; ++block)
-      sum += std::abs(first[block + 1] - first[block]);
+      sum += std::abs(places[block + 1][kRows / 2] - places[block][kRows / 2]);
     return sum / (kBlocks - 1);
   };
   EXPECT_LT(distance(compute("pack?start=rcm", matrix)), 2 * kRows);
   EXPECT_GT(distance(compute("pack", matrix)), 10 * kRows);
+  EXPECT_LT(distance(compute("match?sort=distance", matrix)), 2 * kRows);
+  EXPECT_GT(distance(compute("match", matrix)), 10 * kRows);
+}
+
+// Rows of two columns, each of which it shares with the next row or with the one before.
+CsrMatrix shuffled_path(std::int32_t length) {
+  std::vector<std::vector<std::int32_t>> rows;
+  for (std::int32_t row = 0; row < length; ++row) rows.push_back({row, row + 1});
+  return shuffled(testing::from_rows(length + 1, rows));
+}
+
+TEST(Reordering, MatchSortsByDistanceOnlyWhereHalfOfTheRowsHaveOne) {
+  constexpr std::int32_t kMost = rim::kMostDistances;
+  const CsrMatrix path = shuffled_path(kMost * 3 / 2), long_path = shuffled_path(5 * kMost);
+  EXPECT_NE(compute("match?sort=distance", path), compute("none", path));
+  EXPECT_EQ(compute("match?sort=distance", long_path), compute("none", long_path));
+  const CsrMatrix apart = shuffled(block_diagonal(100, 64));
+  EXPECT_EQ(compute("match?sort=distance", apart), compute("none", apart));
+  for (const auto& [name, matrix] : testing::adversarial_matrices())
+    EXPECT_NO_THROW(validate_permutation(compute("match?sort=distance", matrix), matrix.rows))
+        << name;
 }
 
 TEST(Reordering, PackPutsEmptyRowsLast) {

@@ -56,7 +56,7 @@ TEST(WindowChooser, SearchTakesThePackedOrderWhereItGathersLeast) {
   EXPECT_EQ(choose(testing::shuffled_grid(64), "search").order, "match?rows=auto");
 }
 
-TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndTheCacheIsSmall) {
+TEST(WindowChooser, SortsClustersByDistanceWhereNeighboursLieFarApartAndTheCacheIsSmall) {
   // The points of a square, numbered at random.
   constexpr std::int32_t kSide = 192, kPoints = kSide * kSide;
   std::vector<std::int32_t> number(kPoints);
@@ -71,7 +71,7 @@ TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndThe
   }
   const CsrMatrix matrix = testing::from_rows(kPoints, rows);
   constexpr std::size_t kSmall = std::size_t{8} << 20;  // keeps 8192 of the 36864 rows of B
-  EXPECT_EQ(choose(matrix, "search", nullptr, kSmall).order, "pack?start=rcm");
+  EXPECT_EQ(choose(matrix, "search", nullptr, kSmall).order, "match?rows=auto&sort=distance");
   EXPECT_EQ(choose(matrix, "search").order, "match?rows=auto");
 }
 
