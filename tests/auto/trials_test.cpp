@@ -109,7 +109,7 @@ TEST_F(AutoKernel, ARememberedWinnerThatNoLongerFitsIsMeasuredAgain) {
 TEST_F(AutoKernel, AsksForTheMemoryOfTheBestPredictionAlone) {
   const Options options = Spec::parse("auto?tune=3").options;
   const Problem problem{operand_, Shape{.n = 128}, options};
-  EXPECT_EQ(check_support(kernel_, problem, device_.info()).device_bytes, kKernelBytes);
+  EXPECT_EQ(check_support(kernel_, problem, device_.info()).device_bytes, kPlantedBytes);
 }
 
 TEST_F(AutoKernel, MeasuresClosePredictionsByDefault) {
