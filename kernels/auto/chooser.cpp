@@ -80,7 +80,8 @@ Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& st
   return why;
 }
 
-// By orders for which more of a large B stays in the L2 cache (window/choice.hpp).
+// With a B that the cache cannot hold, orders differ in what returns from memory, which the host
+// counts (window/choice.hpp).
 bool Chooser::host_may_gain(const Shape& shape) const {
   const DenseView b = make_b_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
   return a_.on_device != nullptr && !on_host_.is_lazy() && b.bytes() > device_.info().l2_bytes / 2;

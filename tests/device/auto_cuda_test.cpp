@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <numeric>
-#include <random>
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "devices.hpp"
 #include "gpu/csr_on_device.hpp"
@@ -153,72 +150,6 @@ TEST_F(AutoOnDevice, FewCallsOfAnAOnTheDeviceAloneAreRightBySizesAndByAGlance) {
     EXPECT_TRUE(is_right([&] { launch(); })) << launched();
     plan_.reset();
   }
-}
-
-// Row orders of the host, which keep what was asked for.
-class AskedOrders final : public RowOrders {
- public:
-  explicit AskedOrders(const CsrMatrix& a) : orders_(make_row_orders(&a, {"none", {}})) {}
-  const Permutation& get(const std::string& spec, StageTimer& stages) override {
-    asked.insert(spec);
-    return orders_->get(spec, stages);
-  }
-  std::set<std::string> asked;
-
- private:
-  std::unique_ptr<RowOrders> orders_;
-};
-
-// The points of a cube beside one another, numbered at random.
-CsrMatrix scattered_cube(std::int64_t side) {
-  const std::int64_t rows = side * side * side;
-  std::vector<std::int32_t> number(rows);
-  std::iota(number.begin(), number.end(), 0);
-  std::shuffle(number.begin(), number.end(), std::mt19937_64(1));  // NOLINT: the same each time
-  std::vector<std::set<std::int32_t>> columns(rows);
-  const auto near = [&](std::int64_t at) {
-    return std::pair(std::max<std::int64_t>(at - 1, 0), std::min(at + 1, side - 1));
-  };
-  for (std::int64_t at = 0; at < rows; ++at) {
-    const auto [x0, x1] = near(at / (side * side));
-    const auto [y0, y1] = near(at / side % side);
-    const auto [z0, z1] = near(at % side);
-    for (std::int64_t x = x0; x <= x1; ++x)
-      for (std::int64_t y = y0; y <= y1; ++y)
-        for (std::int64_t z = z0; z <= z1; ++z)
-          columns[number[at]].insert(number[(x * side + y) * side + z]);
-  }
-  CsrMatrix out;
-  out.rows = out.cols = rows;
-  for (const auto& row : columns) {
-    out.col_idx.insert(out.col_idx.end(), row.begin(), row.end());
-    out.row_ptr.push_back(static_cast<std::int64_t>(out.col_idx.size()));
-  }
-  out.values.assign(out.col_idx.size(), 1);
-  return out;
-}
-
-TEST(AutoOnHost, AnOrderThatTheHostAloneFindsWaitsUntilProductsHavePaidForIt) {
-  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  constexpr std::int64_t kSide = 40, kN = 512;
-  const CsrMatrix a = scattered_cube(kSide);
-  DenseView b = make_b_view(a.cols, kN, Layout::row_major, ElementType::f16);
-  if (b.bytes() < device.info().l2_bytes) GTEST_SKIP() << "the cache holds B";
-  DenseView c = make_dense_view(a.rows, kN, Layout::row_major, ElementType::f32);
-  const Buffer b_memory = device.allocate(b.bytes()), c_memory = device.allocate(c.bytes());
-  b.data = b_memory.data();
-  c.data = c_memory.data();
-  device.fill_uniform(b, 1, Precision::fp16);
-  AskedOrders orders(a);
-  StageTimer stages;
-  const auto prepared = Registry<Kernel>::instance().at("auto").prepare(
-      SparseOperand{&a, {}, Precision::fp16, &orders}, {}, device, stages);
-  const auto plan = prepared->bind({.n = kN}, stages);
-  for (int i = 0; i < 200; ++i) plan->launch(b, c, device.stream());
-  EXPECT_FALSE(orders.asked.contains("rcm")) << "after 200 launches";
-  EXPECT_TRUE(has_looked(*plan));
-  plan->settle(stages);
-  EXPECT_TRUE(orders.asked.contains("rcm")) << "where it is settled";
 }
 
 TEST_F(AutoOnDevice, RatesAreMeasuredForCallsThatTakeFarLongerAlone) {
