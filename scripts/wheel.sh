@@ -26,7 +26,7 @@ fi
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
-cp -r python/. "$stage"
+cp -r python/. LICENSE "$stage"
 package=$stage/spmmbench
 install -s "$build/spmmbench" "$build/libspmmbench.so" "$package"
 # No system that a wheel may be for is promised to have OpenMP's library. Its name stays, so that a process has one.

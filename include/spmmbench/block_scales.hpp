@@ -20,7 +20,7 @@ SPMMBENCH_HOST_DEVICE constexpr std::int64_t scaled_blocks(std::int64_t extent) 
   return (extent + kScaledBlock - 1) / kScaledBlock;
 }
 
-// Of A: block row after block row, each of as many scales as are a multiple of four.
+// Scales of A lie block row by block row. Each block row is padded to a multiple of four scales.
 SPMMBENCH_HOST_DEVICE constexpr std::int64_t scale_line_of_a(std::int64_t columns) {
   return (scaled_blocks(columns) + 3) / 4 * 4;
 }
@@ -32,8 +32,8 @@ constexpr std::int64_t scales_of_a(std::int64_t rows, std::int64_t columns) {
   return scaled_blocks(rows) * scale_line_of_a(columns);
 }
 
-// Of B: those of the same 128 rows after each other, in the order of the columns, and as many as
-// are a multiple of four.
+// Scales of B lie by groups of 128 rows, and within a group by column. Each group is padded to a
+// multiple of four scales.
 SPMMBENCH_HOST_DEVICE constexpr std::int64_t scale_line_of_b(std::int64_t columns) {
   return (columns + 3) / 4 * 4;
 }

@@ -67,7 +67,7 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;      // total
   std::size_t shared_per_block = 0;  // opt-in maximum
   std::string driver_version, runtime_version, cusparse_version,
-      cublas_version;  // empty when absent, and the last two where nothing asks for them
+      cublas_version;  // empty when absent; the last two also if nothing has asked for them
 };
 
 // NVML's values at one moment; null where NVML has none.
@@ -170,8 +170,8 @@ class Device {
     return [this, launch = std::move(launch), count] { return time_us(launch, count); };
   }
   virtual void flush_cache() = 0;  // evicts the last-level cache
-  // Takes back what launches have reserved of the cache: lines that persist there would outlast a
-  // flush.
+  // Ends the reservation of cache lines that launches have made persist there, since such lines
+  // would outlast a flush.
   virtual void unreserve_cache() {}
   // Bytes read plus bytes written of a large copy within the device, per second. Measured once.
   virtual double copy_bytes_per_second() = 0;

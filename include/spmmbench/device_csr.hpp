@@ -17,8 +17,8 @@ struct DeviceCsr {
   const std::int32_t* col_idx = nullptr;  // nnz
   const void* values = nullptr;           // nnz
   ElementType value_type = ElementType::f32;
-  // What copying it to the device took, where it was copied for several kernels together; each that
-  // uses it counts this as its own.
+  // The time of copying it to the device, if one copy serves several kernels. Each kernel that uses
+  // the copy adds this time to its own stages.
   double upload_ms = 0;
   float scale = 1;  // an element is this times its value
   // It is also this times its block's, as CsrMatrix has them. Null: blocks have no scales.

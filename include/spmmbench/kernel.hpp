@@ -111,8 +111,8 @@ struct PlanReport {
   std::map<std::string, std::string> params;  // options in force, also those that it chose itself
   std::optional<double> issued_flops;         // with padding; 2 * nnz * N when absent
   std::map<std::string, double> metrics;  // kernel-specific, snake_case with the unit in the name
-  // Of a kernel that runs another. Where it measured, it is prepared once: to measure again could
-  // pick another.
+  // Set by a kernel that runs one of several others. If it measured them, the case is prepared only
+  // once, since a second preparation could pick another.
   std::optional<Pick> pick;
 };
 

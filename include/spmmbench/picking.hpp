@@ -13,8 +13,8 @@ namespace spmmbench {
 class BindsPick {
  public:
   virtual ~BindsPick() = default;
-  // As Prepared::bind, for the kernel that PlanReport::pick has named: the exact test makes the
-  // plan that is timed of other values, of which another kernel could be picked.
+  // As Prepared::bind, but runs `kernel`, which a PlanReport::pick has named. The exact test needs
+  // it: it prepares A with other values, of which `bind` could pick another kernel.
   virtual std::unique_ptr<Plan> bind_pick(const std::string& kernel, const Shape& shape,
                                           StageTimer& stages) = 0;
 };

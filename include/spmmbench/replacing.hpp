@@ -1,5 +1,5 @@
 #pragma once
-// What a prepared A may have beside Prepared::take_values, as a second base class.
+// Second base classes for a Prepared that takes new values of A (Prepared::take_values).
 
 #include <cstdint>
 
@@ -8,11 +8,11 @@
 
 namespace spmmbench {
 
-// Memory that it keeps between calls.
+// A Prepared that keeps memory between calls of take_values.
 class KeepsForNewValues {
  public:
   virtual ~KeepsForNewValues() = default;
-  // Frees it; the next call makes it anew.
+  // Frees that memory. The next call of take_values allocates it anew.
   virtual void free_kept_for_new_values() = 0;
 };
 
@@ -22,16 +22,17 @@ struct NewValues {
   std::int64_t count = 0;
   ElementType type = ElementType::f32;    // f32, or the storage type of `precision`
   Precision precision = Precision::fp32;  // which they are rounded to
-  void* of_operand = nullptr;             // the operand's values, which are old; null: they are new
+  void* of_operand = nullptr;  // the operand's values; null: they are the new ones already
 };
 
-// It brings a caller's values into its own form in one pass.
+// A Prepared that brings a caller's values into its own form in one pass.
 class ReadsNewValues {
  public:
   virtual ~ReadsNewValues() = default;
-  // As Prepared::take_values, where the operand has the old values. It may keep them.
+  // As Prepared::take_values, but reads the new values from `values`. The operand may keep its
+  // former values until bring_operand_up_to_date.
   virtual void read_values(const NewValues& values, Stream stream) = 0;
-  // Brings what read_values has taken into the operand where that has not been done.
+  // Writes the values that read_values took to the operand, unless it has them.
   virtual void bring_operand_up_to_date(Stream) {}
 };
 

@@ -32,11 +32,11 @@ struct SumOrder {
 class OrderedSums {
  public:
   virtual ~OrderedSums() = default;
-  // Tells the rows, at least one, that sum_order will be asked about, then by several threads at a
-  // time. So what it needs of them can be copied at once.
+  // Called before sum_order, with the rows (at least one) that it will be asked about, so that what
+  // it needs of them can be copied in one piece. Several threads may then call sum_order.
   virtual void will_ask(std::span<const std::int64_t> /*rows*/) {}
-  // For this row of the operand and this column of C. Empty where the plan cannot tell. Called
-  // between launches.
+  // The order for this row of the operand and this column of C. Empty if the plan cannot tell.
+  // Called between launches.
   virtual std::optional<SumOrder> sum_order(std::int64_t row, std::int64_t column) = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a verified launch makes of C = alpha * A * B + beta * C: the scalars, and the C that it
-// finds. Host and device use the same functions.
+// What the reference needs of C = alpha * A * B + beta * C: the scalars, and the values of C before
+// the launch. Host and device use the same functions.
 
 #include <cmath>
 #include <cstdint>
@@ -31,7 +31,7 @@ struct StartOfC {
 
 struct Update {
   double alpha = 1, beta = 0;  // Scalars, as they are multiplied
-  StartOfC start = {};         // of no meaning where beta is 0
+  StartOfC start = {};         // not read if beta is 0
 
   SPMMBENCH_HOST_DEVICE constexpr bool plain() const { return alpha == 1 && beta == 0; }
 };

@@ -86,7 +86,7 @@ class Walk {
     const int step = begin + static_cast<int>(threadIdx.x) % 32;
     ahead_ = step < end ? __ldg(steps_ + step) : make_int4(0, -1, -1, 0);
   }
-  // Of unit row `r` in my step.
+  // The scale of the block of unit row `r` in my step; 0 if the step lacks that row.
   __device__ float scale_of(int r) const {
     constexpr int kUnitRowsPerBlock = kScaledBlock / kUnitRows;
     if ((r == 0 ? mine_.y : mine_.z) < 0) return 0;

@@ -169,7 +169,7 @@ Pattern find_blocks(const DeviceCsr& a, int bm, int bk, Buffer& memory,
   return pattern;
 }
 
-// Of this many blocks, one at least. `width` as in fill_blocks.
+// Fills the values of `blocks` blocks (memory: at least one). `width` as in fill_blocks.
 Buffer fill_values(const DeviceCsr& a, const Pattern& pattern, std::int64_t blocks,
                    std::int64_t width, Device& device) {
   Buffer values = device.allocate(std::max<std::int64_t>(1, blocks) * pattern.bm * pattern.bk *

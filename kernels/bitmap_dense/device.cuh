@@ -189,7 +189,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
         multiply<S>(S::kFp8 ? part : acc[0], a[s % 2],
                     ptx::wgmma_descriptor_advance(b, s % S::kStageSteps * S::kTileBytes));
         reader.release();
-        // Of the step before registers and stage are free.
+        // Registers and stage of the step before become free.
         if constexpr (!S::kFp8) ptx::wgmma_wait_group<1>();
         if (finished >= 0) ring.release(finished);
         finished = -1;

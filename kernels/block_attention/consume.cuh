@@ -221,7 +221,7 @@ __device__ void consume(const Arguments& args, const Ring& ring, Front& front, c
       if constexpr (kBlockTiles == 1)
         if (all_agree(step < others)) ring.release(take());
     };
-    // Of the other consumer's stages those before this one's, or those behind.
+    // Skip the other consumer's stages that come before this one's, or behind.
     const auto skip_before = [&](int step) {
       if (c == 1) skip(step);
     };

@@ -11,7 +11,7 @@
 
 namespace spmmbench {
 
-// Of the device that is current.
+// An attribute of the current device.
 inline int device_attribute(cudaDeviceAttr which) {
   int device = 0, value = 0;
   SPMMBENCH_CUDA(cudaGetDevice(&device));

@@ -166,6 +166,143 @@ constexpr std::size_t staged_bytes(int places) {
   return static_cast<std::size_t>(places + 1) * (kCount == 1 ? sizeof(Sum) : sizeof(Entry<Sum>));
 }
 
+// What is staged of A: for a vector products with its elements, otherwise nonzeros.
+template <class TB, int kCount>
+using Staged = std::conditional_t<kCount == 1, SumOf<TB>, Entry<SumOf<TB>>>;
+
+// Copies the share's part of A to shared memory: its nonzeros, and in `ends` before which of them
+// each row ends. All threads call it.
+template <int kCount, class TB>
+__device__ void stage_share(const DeviceCsr& a, const TB* __restrict__ b, std::uint32_t row_step,
+                            float b_scale, const Share& share, Staged<TB, kCount>* staged,
+                            int* ends) {
+  for (int i = threadIdx.x; i < share.rows; i += kThreads)
+    ends[i] = static_cast<int>(__ldg(a.row_ptr + share.first_row + i + 1) - share.first_entry);
+  if (threadIdx.x == 0) ends[share.rows] = INT_MAX;
+  // Until here only A was read, since the previous launch may still be running.
+  if constexpr (kCount == 1) ptx::griddepcontrol_wait();
+  for (int e = threadIdx.x; e < share.entries; e += kThreads) {
+    const std::int32_t column = __ldcs(a.col_idx + share.first_entry + e);
+    SumOf<TB> value = to_sum(load_once(static_cast<const TB*>(a.values) + share.first_entry + e));
+    if constexpr (sizeof(TB) == 1) value *= a.scale * b_scale;
+    // Neighbouring lanes have neighbouring nonzeros, whose columns are most often close together.
+    if constexpr (kCount == 1) staged[e] = value * to_sum(b[std::int64_t{column} * row_step]);
+    else staged[e] = {static_cast<std::uint32_t>(column) * row_step, value};
+  }
+}
+
+// Where a group is among its places, and its sums of the row that it is in, which ends before the
+// nonzero `end`.
+template <class Sum, int kCount>
+struct Position {
+  int row, end, entry;
+  Sum sums[kCount];
+};
+
+// Adds the products of a group's nonzeros up to `last_entry`. `b`: the lane's piece of the first
+// row of B. `end_row` stores the sums, begins the next row and moves `end` on.
+template <class TB, int kCount, class Sum, class EndRow>
+__device__ void add_rows_of_b(const Piece<TB>* b, const Entry<Sum>* staged, int last_entry,
+                              Position<Sum, kCount>& at, const EndRow& end_row) {
+  const auto add = [&](const Piece<TB>& raw, Sum value) {
+    Sum x[kCount];
+    unpack(raw, x, TB{});
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) at.sums[j] += value * x[j];
+  };
+  while (at.entry < last_entry) {
+    if (min(at.end, last_entry) >= at.entry + kUnroll) {  // no row ends before the last of these
+      Piece<TB> raw[kUnroll];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) raw[u] = __ldca(b + staged[at.entry + u].b_piece);
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) add(raw[u], staged[at.entry + u].value);
+      at.entry += kUnroll;
+      continue;
+    }
+    Piece<TB> raw[kUnrollEnds];
+#pragma unroll
+    for (int u = 0; u < kUnrollEnds; ++u)
+      raw[u] = __ldca(b + staged[min(at.entry + u, last_entry - 1)].b_piece);
+#pragma unroll
+    for (int u = 0; u < kUnrollEnds; ++u) {
+      if (at.entry + u >= last_entry) break;
+      while (at.end == at.entry + u) end_row();
+      add(raw[u], staged[at.entry + u].value);
+    }
+    at.entry += kUnrollEnds;
+  }
+}
+
+// Where groups begin among the rows of the share, and where the last ends.
+template <int kGroups>
+__device__ void find_groups(const int* ends, int items, const Share& share,
+                            int (&first_rows)[kGroups + 1]) {
+  if (threadIdx.x <= kGroups)
+    first_rows[threadIdx.x] = rows_before(
+        ends, share.rows, min(static_cast<int>(threadIdx.x) * items, share.rows + share.entries));
+  if (kGroups == kThreads && threadIdx.x == 0) first_rows[kGroups] = share.rows;
+}
+
+// What the last group of each warp leaves, and whether a row ends in the warp.
+template <class Sum, int kLanes, int kCount>
+struct Tails {
+  Sum sums[kThreads / 32][kLanes][kCount];
+  bool ends[kThreads / 32];
+};
+
+// What earlier groups have of the row in which a group begins.
+template <class Sum, int kCount>
+struct Carried {
+  Sum of_groups[kCount];  // of the same warp
+  Sum of_warps[kCount];   // earlier ones
+  bool ended_before;      // a row ends in an earlier group of the warp: `of_warps` is of that row
+  bool ended;             // or in this group
+};
+
+// A segmented scan over groups: what is left of the last row of each goes to the group in which it
+// ends. `sums` becomes what the groups of the warp up to this one have of this one's last row. All
+// threads call it.
+template <class Sum, int kLanes, int kCount>
+__device__ Carried<Sum, kCount> carry(Sum (&sums)[kCount], bool has_end,
+                                      Tails<Sum, kLanes, kCount>& tails) {
+  const int warp = threadIdx.x / 32, warp_lane = threadIdx.x % 32;
+  Carried<Sum, kCount> carried;
+  carried.ended = has_end;
+#pragma unroll
+  for (int distance = kLanes; distance < 32; distance *= 2) {
+    const bool ended_before = __shfl_up_sync(kWarp, carried.ended, distance);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      const Sum before = __shfl_up_sync(kWarp, sums[j], distance);
+      if (warp_lane >= distance && !carried.ended) sums[j] += before;
+    }
+    carried.ended |= warp_lane >= distance && ended_before;
+  }
+  carried.ended_before = kLanes < 32 ? __shfl_up_sync(kWarp, carried.ended, kLanes % 32) : false;
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) {
+    carried.of_groups[j] = kLanes < 32 ? __shfl_up_sync(kWarp, sums[j], kLanes % 32) : 0;
+    if (warp_lane < kLanes) carried.of_groups[j] = 0;
+  }
+  if (warp_lane < kLanes) carried.ended_before = false;
+  if (warp_lane >= 32 - kLanes) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) tails.sums[warp][threadIdx.x % kLanes][j] = sums[j];
+    tails.ends[warp] = carried.ended;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) carried.of_warps[j] = 0;
+  for (int before = warp - 1; before >= 0; --before) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j)
+      carried.of_warps[j] += tails.sums[before][threadIdx.x % kLanes][j];
+    if (tails.ends[before]) break;
+  }
+  return carried;
+}
+
 // Groups of kLanes lanes, each with `items` places of the merge path. A lane holds kCount columns:
 // a piece of a row of B, or the one element of a vector. `row_step`: from one row of B to the next,
 // in pieces, or for a vector in elements.
@@ -176,40 +313,23 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
                      std::int64_t n, int items,
                      const __grid_constant__ Sums<SumOf<TB>> shared_sums) {
   static_assert(kCount == 1 ? kLanes == 1 : kCount == kPerPiece<TB>);
-  constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / 32;
+  constexpr int kGroups = kThreads / kLanes;
   constexpr bool kIsVector = kCount == 1;
   using Sum = SumOf<TB>;
-  using Staged = std::conditional_t<kIsVector, Sum, Entry<Sum>>;
   extern __shared__ __align__(16) unsigned char memory[];
   __shared__ Share share;
   __shared__ int first_rows[kGroups + 1];
   __shared__ Sum heads[kCount][kThreads];
-  __shared__ Sum warp_tails[kWarps][kLanes][kCount];
-  __shared__ bool warp_ends[kWarps];
+  __shared__ Tails<Sum, kLanes, kCount> tails;
 
   const int places = kGroups * items;
   find_share(a, places, share);
-  auto* const staged = reinterpret_cast<Staged*>(memory);
+  auto* const staged = reinterpret_cast<Staged<TB, kCount>*>(memory);
   int* const ends = reinterpret_cast<int*>(staged + share.entries);
-  for (int i = threadIdx.x; i < share.rows; i += kThreads)
-    ends[i] = static_cast<int>(__ldg(a.row_ptr + share.first_row + i + 1) - share.first_entry);
-  if (threadIdx.x == 0) ends[share.rows] = INT_MAX;
-  // Until here only A was read, since the previous launch may still be running.
-  if constexpr (kIsVector) ptx::griddepcontrol_wait();
-  for (int e = threadIdx.x; e < share.entries; e += kThreads) {
-    const std::int32_t column = __ldcs(a.col_idx + share.first_entry + e);
-    Sum value = to_sum(load_once(static_cast<const TB*>(a.values) + share.first_entry + e));
-    if constexpr (sizeof(TB) == 1) value *= a.scale * b_scale;
-    // Neighbouring lanes have neighbouring nonzeros, whose columns are most often close together.
-    if constexpr (kIsVector) staged[e] = value * to_sum(b[std::int64_t{column} * row_step]);
-    else staged[e] = {static_cast<std::uint32_t>(column) * row_step, value};
-  }
+  stage_share<kCount>(a, b, row_step, b_scale, share, staged, ends);
   __syncthreads();
   const int all = share.rows + share.entries;
-  if (threadIdx.x <= kGroups)
-    first_rows[threadIdx.x] =
-        rows_before(ends, share.rows, min(static_cast<int>(threadIdx.x) * items, all));
-  if (kGroups == kThreads && threadIdx.x == 0) first_rows[kGroups] = share.rows;
+  find_groups<kGroups>(ends, items, share, first_rows);
   __syncthreads();
 
   const int group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
@@ -217,110 +337,51 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
       kCount == 1 ? 0 : (static_cast<std::int64_t>(blockIdx.y) * kLanes + lane) * kCount;
   const Columns<Sum, kCount, kLanes> own{column, n};
   const int first_row = first_rows[group], last_row = first_rows[group + 1];
-  int entry = min(group * items, all) - first_row;
   const int last_entry = min((group + 1) * items, all) - last_row;
-  int row = first_row, end = ends[row];
-  Sum sums[kCount] = {};
+  Position<Sum, kCount> at{first_row, ends[first_row], min(group * items, all) - first_row, {}};
 
   // The first row that ends may have begun in an earlier group: it waits for what that has.
   const auto end_row = [&] {
-    if (row == first_row) {
+    if (at.row == first_row) {
 #pragma unroll
-      for (int j = 0; j < kCount; ++j) heads[j][threadIdx.x] = sums[j];
+      for (int j = 0; j < kCount; ++j) heads[j][threadIdx.x] = at.sums[j];
     } else {
-      own.store(c, share.first_row + row, sums);
+      own.store(c, share.first_row + at.row, at.sums);
     }
 #pragma unroll
-    for (int j = 0; j < kCount; ++j) sums[j] = 0;
-    end = ends[++row];
+    for (int j = 0; j < kCount; ++j) at.sums[j] = 0;
+    at.end = ends[++at.row];
   };
   if constexpr (kIsVector) {
-    for (; entry < last_entry; ++entry) {
-      while (end == entry) end_row();
-      sums[0] += staged[entry];
+    for (; at.entry < last_entry; ++at.entry) {
+      while (at.end == at.entry) end_row();
+      at.sums[0] += staged[at.entry];
     }
   } else {
     ptx::griddepcontrol_wait();  // until here only A was read
     const auto* const b_lane = reinterpret_cast<const Piece<TB>*>(b + (column < n ? column : 0));
-    const auto add = [&](const Piece<TB>& raw, Sum value) {
-      Sum x[kCount];
-      unpack(raw, x, TB{});
-#pragma unroll
-      for (int j = 0; j < kCount; ++j) sums[j] += value * x[j];
-    };
-    while (entry < last_entry) {
-      if (min(end, last_entry) >= entry + kUnroll) {  // no row ends before the last of these
-        Piece<TB> raw[kUnroll];
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u) raw[u] = __ldca(b_lane + staged[entry + u].b_piece);
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u) add(raw[u], staged[entry + u].value);
-        entry += kUnroll;
-        continue;
-      }
-      Piece<TB> raw[kUnrollEnds];
-#pragma unroll
-      for (int u = 0; u < kUnrollEnds; ++u)
-        raw[u] = __ldca(b_lane + staged[min(entry + u, last_entry - 1)].b_piece);
-#pragma unroll
-      for (int u = 0; u < kUnrollEnds; ++u) {
-        if (entry + u >= last_entry) break;
-        while (end == entry + u) end_row();
-        add(raw[u], staged[entry + u].value);
-      }
-      entry += kUnrollEnds;
-    }
+    add_rows_of_b<TB>(b_lane, staged, last_entry, at, end_row);
   }
-  while (row < last_row) end_row();
+  while (at.row < last_row) end_row();
   ptx::griddepcontrol_launch_dependents();
 
-  // What is left of the last row goes to the group in which it ends: a segmented scan.
   const bool has_end = last_row > first_row;
-  bool ended = has_end;
-  const int warp = threadIdx.x / 32, warp_lane = threadIdx.x % 32;
-#pragma unroll
-  for (int distance = kLanes; distance < 32; distance *= 2) {
-    const bool ended_before = __shfl_up_sync(kWarp, ended, distance);
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) {
-      const Sum before = __shfl_up_sync(kWarp, sums[j], distance);
-      if (warp_lane >= distance && !ended) sums[j] += before;
-    }
-    ended |= warp_lane >= distance && ended_before;
-  }
-  Sum carried[kCount];  // from earlier groups
-  bool ended_before = kLanes < 32 ? __shfl_up_sync(kWarp, ended, kLanes % 32) : false;
-#pragma unroll
-  for (int j = 0; j < kCount; ++j) {
-    carried[j] = kLanes < 32 ? __shfl_up_sync(kWarp, sums[j], kLanes % 32) : 0;
-    if (warp_lane < kLanes) carried[j] = 0;
-  }
-  if (warp_lane < kLanes) ended_before = false;
-  if (warp_lane >= 32 - kLanes) {
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) warp_tails[warp][lane][j] = sums[j];
-    warp_ends[warp] = ended;
-  }
-  __syncthreads();
-  Sum of_warps[kCount] = {};
-  for (int before = warp - 1; before >= 0; --before) {
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) of_warps[j] += warp_tails[before][lane][j];
-    if (warp_ends[before]) break;
-  }
+  const Carried<Sum, kCount> carried = carry(at.sums, has_end, tails);
   if (has_end) {
+    Sum of_first[kCount];
 #pragma unroll
     for (int j = 0; j < kCount; ++j)
-      carried[j] += heads[j][threadIdx.x] + (ended_before ? 0 : of_warps[j]);
+      of_first[j] = carried.of_groups[j] +
+                    (heads[j][threadIdx.x] + (carried.ended_before ? 0 : carried.of_warps[j]));
     const std::int64_t to = share.first_row + first_row;
     if (first_row == 0 && share.continues)
-      own.add_part(shared_sums, c, a, to, places, lane, carried);
-    else own.store(c, to, carried);
+      own.add_part(shared_sums, c, a, to, places, lane, of_first);
+    else own.store(c, to, of_first);
   }
   if (group == kGroups - 1 && share.is_left) {
 #pragma unroll
-    for (int j = 0; j < kCount; ++j) sums[j] += ended ? 0 : of_warps[j];
-    own.add_part(shared_sums, c, a, share.last_row, places, lane, sums);
+    for (int j = 0; j < kCount; ++j) at.sums[j] += carried.ended ? 0 : carried.of_warps[j];
+    own.add_part(shared_sums, c, a, share.last_row, places, lane, at.sums);
   }
 }
 

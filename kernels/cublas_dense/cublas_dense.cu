@@ -123,7 +123,7 @@ class CublasDensePlan final : public Plan, public ScalingPlan {
   }
 
  private:
-  // Of the type that is computed in.
+  // The scalars, in the type that cuBLAS computes in.
   struct Factors {
     Factors(const Scalars& given, Precision precision)
         : fp64(precision == Precision::fp64),

@@ -138,7 +138,7 @@ class CusparseKernel : public Kernel {
         preprocess_(preprocess),
         resident_(resident) {}
 
-  // Of A on the device, and of a workspace that is larger than that of others.
+  // The bytes of A on the device, and of a workspace if it is larger than others have.
   virtual std::size_t bytes(const Problem& problem) const = 0;
 
   static constexpr bool kIsVector = std::is_same_v<Algorithm, cusparseSpMVAlg_t>;

@@ -99,7 +99,7 @@ SparseOnDevice resident(const SparseOperand& a, Device& device, StageTimer& stag
   return out;
 }
 
-// Of indices that the CSR has in another width.
+// The bytes of indices that the CSR has in another width.
 std::int64_t index_bytes(const SparseOperand& a, std::int64_t narrowed, std::int64_t widened) {
   return fits_32_bits(a) ? narrowed * 4 : widened * 8;
 }

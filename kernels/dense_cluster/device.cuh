@@ -246,7 +246,7 @@ __device__ void store(const CUtensorMap& map_c, const DenseView& c, int row, int
         ptx::fence_proxy_async(ptx::space_shared);
         __barrier_sync_count(1 + warpgroup, kWarpgroup);
         if (leader) {
-          // Of C^T, which is column-major, the rows are columns of C.
+          // The rows of C^T, which is column-major, are columns of C.
           if constexpr (S::kTransposed)
             tile_store::copy_chunk<kWide, Layout::col_major>(map_c, chunk, column, row + first);
           else tile_store::copy_chunk<kWide, kLayout>(map_c, chunk, row, column + first);
@@ -422,7 +422,7 @@ __device__ void multiply_and_promote(float (&acc)[S::kAccumulators], const typen
   }
 #pragma unroll
   for (float& sum : acc) sum *= scale;
-  // Of four sums of C^T the first and the third are neighbours in a row of C.
+  // Among four sums of C^T the first and the third are neighbours in a row of C.
   if constexpr (S::kTransposed)
 #pragma unroll
     for (int i = 0; i < S::kAccumulators; i += 4) {

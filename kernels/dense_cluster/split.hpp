@@ -114,8 +114,8 @@ inline double expected_us(const Extents& of, const Split& split, int sm_count) {
   // Halves: what sharing costs, and how much longer a CTA takes, since some share with a CTA of the
   // same launch.
   constexpr double kSharedUs = 0.44, kUneven = 1.23, kUnevenClusters = 1.43, kCrowded = 1.12;
-  // Of one CTA, from the L2 cache. In 8 bits a step ends with sums that are added in fp32 (fitted
-  // to eight matrices, N = 128 and 512).
+  // Times of one CTA with operands in L2. In 8 bits a step ends with sums that are added in fp32
+  // (fitted to eight matrices, N = 128 and 512).
   constexpr double kStepUs = 0.03, kPromotedStepUs = 0.12, kCopyBytesPerUs = 154e3;
   constexpr int kLeastStepBytes = 16 * 1024;  // a step of fewer takes as long
   constexpr double kAllCopiesBytesPerUs = 25e6;

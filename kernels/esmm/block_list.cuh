@@ -34,6 +34,61 @@ struct BlockList {
   }
 };
 
+// Lists the k-indices of the chunks from word `first` on that survive in the tile. A warp calls it.
+template <class T>
+__device__ void list_joint(const Operands& op, int strip_a, int strip_b, int first, int* list,
+                           int* list_count) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  int count = 0;
+  const int end = min(op.words, first + T::kListChunks * kChunkWords);
+  for (int word = first; word < end; word += kChunkWords)
+    count = append_set_bits(joint_word<T::kTileA, T::kTileB>(op, strip_a, strip_b, word + lane),
+                            word * 32, lane, list, count);
+  if (lane < T::kStep) list[count + lane] = 0;  // a short last stage fetches line 0 too
+  if (lane == 0) *list_count = count;
+}
+
+// What a thread copies of a stage: pieces of 16 bytes, eight to a line of a strip. Thread t takes
+// pieces t, t + kThreads, ...
+template <class T>
+class Copies {
+  static constexpr int kOfA = T::kStep * T::kTileA * 8, kOfB = T::kStep * T::kTileB * 8;
+  static_assert(kOfA % T::kThreads == 0 && kOfB % T::kThreads == 0,
+                "every thread makes the same number of copies");
+  static_assert(T::kThreads % (T::kTileA * 8) == 0 && T::kThreads % (T::kTileB * 8) == 0,
+                "a thread stays in its strip");
+
+ public:
+  __device__ Copies(const Operands& op, int strip_a, int strip_b, float* ring) : op_(op) {
+    const int own_a = thread_ / 8 % T::kTileA, own_b = thread_ / 8 % T::kTileB;
+    a_source_ = a_line(op, strip_a + own_a, thread_ % 8 * 4);
+    b_source_ = b_line(op, strip_b + own_b, thread_ % 8 * 4);
+    a_target_ = ring + own_a * kStrip + thread_ % 8 * 4;
+    b_target_ = ring + (T::kTileA + own_b) * kStrip + thread_ % 8 * 4;
+  }
+
+  // `indices`: the k-indices of the stage's lines.
+  __device__ void begin(int stage, const int* indices) const {
+    const int offset = stage * (T::kStep * T::kLine);
+#pragma unroll
+    for (int i = 0; i < kOfA / T::kThreads; ++i) {
+      const int line = (thread_ + i * T::kThreads) / (T::kTileA * 8);
+      copy_from_a(a_target_ + offset + line * T::kLine, a_source_, indices[line]);
+    }
+#pragma unroll
+    for (int i = 0; i < kOfB / T::kThreads; ++i) {
+      const int line = (thread_ + i * T::kThreads) / (T::kTileB * 8);
+      copy_from_b(b_target_ + offset + line * T::kLine, b_source_, indices[line], op_);
+    }
+  }
+
+ private:
+  const Operands& op_;
+  int thread_ = static_cast<int>(threadIdx.x);
+  const char *a_source_, *b_source_;
+  float *a_target_, *b_target_;
+};
+
 template <class T, int kMinBlocks>
 __global__ void __launch_bounds__(T::kThreads, kMinBlocks) block_list(const Operands op) {
   extern __shared__ float4 shared[];
@@ -49,55 +104,20 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) block_list(const Oper
   const int strip_a = block.x * T::kTileA;
   const int strip_b = block.y * T::kTileB;
 
-  // Copies of 16 bytes, eight to a line of a strip: thread t takes copies t, t + kThreads, ...
-  constexpr int kCopiesA = T::kStep * T::kTileA * 8;
-  constexpr int kCopiesB = T::kStep * T::kTileB * 8;
-  static_assert(kCopiesA % T::kThreads == 0 && kCopiesB % T::kThreads == 0,
-                "every thread makes the same number of copies");
-  static_assert(T::kThreads % (T::kTileA * 8) == 0 && T::kThreads % (T::kTileB * 8) == 0,
-                "a thread stays in its strip");
-  const int a_strip = thread / 8 % T::kTileA;
-  const int b_strip = thread / 8 % T::kTileB;
-  const char* a_source = a_line(op, strip_a + a_strip, thread % 8 * 4);
-  const char* b_source = b_line(op, strip_b + b_strip, thread % 8 * 4);
-  float* a_target = ring + a_strip * kStrip + thread % 8 * 4;
-  float* b_target = ring + (T::kTileA + b_strip) * kStrip + thread % 8 * 4;
-
+  const Copies<T> copies(op, strip_a, strip_b, ring);
   Sums<T::kStripsA, T::kStripsB> sums;
   const LanePosition at = lane_position(lane);
   const int my_a = warp / T::kWarpCols * T::kStripsA;
   const int my_b = warp % T::kWarpCols * T::kStripsB;
 
   for (int first = 0; first < op.words; first += T::kListChunks * kChunkWords) {
-    if (warp == 0) {
-      int count = 0;
-      const int end = min(op.words, first + T::kListChunks * kChunkWords);
-      for (int word = first; word < end; word += kChunkWords) {
-        count = append_set_bits(joint_word<T::kTileA, T::kTileB>(op, strip_a, strip_b, word + lane),
-                                word * 32, lane, list, count);
-      }
-      if (lane < T::kStep) list[count + lane] = 0;  // a short last stage fetches line 0 too
-      if (lane == 0) *list_count = count;
-    }
+    if (warp == 0) list_joint<T>(op, strip_a, strip_b, first, list, list_count);
     __syncthreads();
     const int count = *list_count;
     const int steps = ceil_div(count, T::kStep);
 
     auto fetch = [&](int step) {
-      if (step < steps) {
-        const int* at_list = list + step * T::kStep;
-        const int offset = step % T::kStages * (T::kStep * T::kLine);
-#pragma unroll
-        for (int i = 0; i < kCopiesA / T::kThreads; ++i) {
-          const int line = (thread + i * T::kThreads) / (T::kTileA * 8);
-          copy_from_a(a_target + offset + line * T::kLine, a_source, at_list[line]);
-        }
-#pragma unroll
-        for (int i = 0; i < kCopiesB / T::kThreads; ++i) {
-          const int line = (thread + i * T::kThreads) / (T::kTileB * 8);
-          copy_from_b(b_target + offset + line * T::kLine, b_source, at_list[line], op);
-        }
-      }
+      if (step < steps) copies.begin(step % T::kStages, list + step * T::kStep);
       __pipeline_commit();
     };
 

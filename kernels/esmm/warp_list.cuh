@@ -33,6 +33,54 @@ struct WarpList {
   }
 };
 
+// The k-indices that survive in a warp's tile, listed chunk by chunk in shared memory. All lanes
+// call its functions.
+template <class T>
+class Survivors {
+ public:
+  __device__ Survivors(const Operands& op, int strip_a, int strip_b, int* list)
+      : op_(op), strip_a_(strip_a), strip_b_(strip_b), list_(list) {
+    word_ = joint_word<1, 1>(op, strip_a, strip_b, lane_);
+  }
+
+  // Whether the list is shorter than a stage and chunks are left.
+  __device__ bool want_more() const { return left() < T::kStep && chunk_ < chunks_; }
+  __device__ bool any() const { return next_ < count_; }
+  __device__ int left() const { return count_ - next_; }
+  // Those of the next stage. A short last stage repeats the last.
+  __device__ const int* next() const { return list_ + next_; }
+  __device__ void take_stage() { next_ += T::kStep; }
+
+  __device__ void refill() {
+    while (want_more()) {
+      const int left = count_ - next_;
+      const int kept = lane_ < left ? list_[next_ + lane_] : 0;
+      __syncwarp();
+      if (lane_ < left) list_[lane_] = kept;
+      count_ = append_set_bits(word_, chunk_ * kChunk, lane_, list_, left);
+      next_ = 0;
+      if (++chunk_ < chunks_)
+        word_ = joint_word<1, 1>(op_, strip_a_, strip_b_, chunk_ * kChunkWords + lane_);
+      __syncwarp();
+      if (chunk_ == chunks_ && count_ > 0) {
+        if (lane_ < T::kStep) list_[count_ + lane_] = list_[count_ - 1];
+        __syncwarp();
+      }
+    }
+  }
+
+ private:
+  const Operands& op_;
+  int strip_a_, strip_b_;
+  int* list_;
+  int lane_ = static_cast<int>(threadIdx.x) % 32;
+  int chunks_ = op_.words / kChunkWords;
+  int chunk_ = 0;       // next to expand
+  int next_ = 0;        // place in the list of the next stage
+  int count_ = 0;       // entries in the list
+  std::uint32_t word_;  // this lane's of the next chunk
+};
+
 template <class T, int kMinBlocks>
 __global__ void __launch_bounds__(T::kThreads, kMinBlocks) warp_list(const Operands op) {
   extern __shared__ float4 shared[];
@@ -49,36 +97,13 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) warp_list(const Opera
   const char* a_source = a_line(op, strip_a, lane % 8 * 4);
   const char* b_source = b_line(op, strip_b, lane % 8 * 4);
 
-  const int chunks = op.words / kChunkWords;
-  int chunk = 0;    // next to expand
-  int next = 0;     // list position of the next stage
-  int count = 0;    // entries in the list
+  Survivors<T> survivors(op, strip_a, strip_b, list);
   int pending = 0;  // k-indices fetched and not yet multiplied
   float* fill = ring;
-  std::uint32_t word = joint_word<1, 1>(op, strip_a, strip_b, lane);
-
-  auto refill = [&] {
-    while (count - next < T::kStep && chunk < chunks) {
-      const int left = count - next;
-      const int kept = lane < left ? list[next + lane] : 0;
-      __syncwarp();
-      if (lane < left) list[lane] = kept;
-      count = append_set_bits(word, chunk * kChunk, lane, list, left);
-      next = 0;
-      if (++chunk < chunks) {
-        word = joint_word<1, 1>(op, strip_a, strip_b, chunk * kChunkWords + lane);
-      }
-      __syncwarp();
-      if (chunk == chunks && count > 0) {  // a short last stage fetches the last line again
-        if (lane < T::kStep) list[count + lane] = list[count - 1];
-        __syncwarp();
-      }
-    }
-  };
   auto fetch = [&] {
-    if (count - next < T::kStep && chunk < chunks) refill();
-    if (next < count) {
-      const int* at_list = list + next + lane / 8;
+    if (survivors.want_more()) survivors.refill();
+    if (survivors.any()) {
+      const int* at_list = survivors.next() + lane / 8;
       float* target = fill + lane / 8 * T::kPair + lane % 8 * 4;
 #pragma unroll
       for (int first = 0; first < T::kStep; first += 4) {
@@ -86,8 +111,8 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) warp_list(const Opera
         copy_from_a(target + first * T::kPair, a_source, k);
         copy_from_b(target + first * T::kPair + kStrip, b_source, k, op);
       }
-      pending += min(T::kStep, count - next);
-      next += T::kStep;
+      pending += min(T::kStep, survivors.left());
+      survivors.take_stage();
       fill += T::kStageFloats;
       if (fill == ring + T::kRingFloats) fill = ring;
     }

@@ -21,6 +21,9 @@ struct SkipTile {
   }
 };
 
+// From one line of A's tile to the next, in floats: padded, since it is written by columns.
+constexpr int kLineOfA = SkipTile::kRows + 4;
+
 // Which patterns count; an operand left out is taken as dense.
 struct SkipRules {
   bool a = true;
@@ -28,10 +31,82 @@ struct SkipRules {
   bool block = true;  // skip the loads of a tile that no warp needs
 };
 
+// Which k-indices of a step survive in a strip, a bit each; all where the pattern does not count.
+__device__ inline std::uint32_t pattern_byte(const Operands& op, const std::uint32_t* bits,
+                                             bool counts, int strip, int strips, int step) {
+  if (strip >= strips) return 0U;
+  const std::uint32_t word = bits[static_cast<std::int64_t>(strip) * op.words + step / 4];
+  return counts ? word >> step % 4 * 8 & 0xFFU : 0xFFU;
+}
+
+// Which k-indices of a step each warp of a CTA needs: byte w is that of warp w.
+__device__ inline std::uint64_t joint_bytes(const Operands& op, const SkipRules& rules, int strip_a,
+                                            int strip_b, int step) {
+  using T = SkipTile;
+  std::uint64_t all = 0;
+#pragma unroll
+  for (int w = 0; w < T::kStripsA * T::kStripsB; ++w) {
+    const std::uint64_t byte =
+        pattern_byte(op, op.a_bits, rules.a, strip_a + w / T::kStripsB, op.strips_a, step) &
+        pattern_byte(op, op.b_bits, rules.b, strip_b + w % T::kStripsB, op.strips_b, step);
+    all |= byte << w * 8;
+  }
+  return all;
+}
+
+// A thread's share of the loads of a tile, which waits in registers while the tile before it is
+// multiplied.
+class TileLoads {
+  using T = SkipTile;
+
+ public:
+  __device__ TileLoads(const Operands& op, const float* __restrict__ a, std::int64_t lda,
+                       int strip_a, int strip_b)
+      : op_(op),
+        a_(a),
+        lda_(lda),
+        a_row_(static_cast<std::int64_t>(strip_a) * kStrip + thread_ / 2),
+        b_col_(static_cast<std::int64_t>(strip_b) * kStrip + thread_ % 32 * 4) {}
+
+  __device__ void load(int step) {
+    const float4 zero = make_float4(0, 0, 0, 0);
+    const int k_a = step * T::kStep + thread_ % 2 * 4;
+    const int k_b = step * T::kStep + thread_ / 32;
+    from_a_ = loads_a_ && a_row_ < op_.m && k_a < op_.k
+                  ? *reinterpret_cast<const float4*>(a_ + a_row_ * lda_ + k_a)
+                  : zero;
+    from_b_ = k_b < op_.k && b_col_ < op_.n
+                  ? *reinterpret_cast<const float4*>(
+                        static_cast<const float*>(op_.b) +
+                        static_cast<std::int64_t>(k_b) * (op_.ldb_bytes / 4) + b_col_)
+                  : zero;
+  }
+
+  __device__ void store(float (&a_tile)[T::kStep][kLineOfA],
+                        float (&b_tile)[T::kStep][T::kCols]) const {
+    if (loads_a_) {
+      a_tile[thread_ % 2 * 4 + 0][thread_ / 2] = from_a_.x;
+      a_tile[thread_ % 2 * 4 + 1][thread_ / 2] = from_a_.y;
+      a_tile[thread_ % 2 * 4 + 2][thread_ / 2] = from_a_.z;
+      a_tile[thread_ % 2 * 4 + 3][thread_ / 2] = from_a_.w;
+    }
+    *reinterpret_cast<float4*>(&b_tile[thread_ / 32][thread_ % 32 * 4]) = from_b_;
+  }
+
+ private:
+  const Operands& op_;
+  const float* __restrict__ a_;
+  std::int64_t lda_;
+  int thread_ = static_cast<int>(threadIdx.x);
+  bool loads_a_ = thread_ < T::kRows * 2;
+  std::int64_t a_row_, b_col_;
+  float4 from_a_ = make_float4(0, 0, 0, 0), from_b_ = make_float4(0, 0, 0, 0);
+};
+
 static __global__ void __launch_bounds__(SkipTile::kThreads)
     skip_tiles(const Operands op, const float* __restrict__ a, std::int64_t lda, SkipRules rules) {
   using T = SkipTile;
-  __shared__ float a_tile[2][T::kStep][T::kRows + 4];  // padded: written by columns
+  __shared__ float a_tile[2][T::kStep][kLineOfA];
   __shared__ float b_tile[2][T::kStep][T::kCols];
   __shared__ std::uint64_t joint[T::kJointBytes];  // byte w of an entry: warp w's joint byte
 
@@ -44,56 +119,14 @@ static __global__ void __launch_bounds__(SkipTile::kThreads)
   const int my_b = warp % T::kStripsB;
   const int steps = ceil_div(op.k, T::kStep);
 
-  auto pattern_byte = [&](const std::uint32_t* bits, bool counts, int strip, int strips, int step) {
-    if (strip >= strips) return 0U;
-    const std::uint32_t word = bits[static_cast<std::int64_t>(strip) * op.words + step / 4];
-    return counts ? word >> step % 4 * 8 & 0xFFU : 0xFFU;
-  };
-
-  // A thread's share of the next tile's loads waits in registers while this tile is multiplied.
-  const std::int64_t a_row = static_cast<std::int64_t>(strip_a) * kStrip + thread / 2;
-  const std::int64_t b_col = static_cast<std::int64_t>(strip_b) * kStrip + thread % 32 * 4;
-  const bool loads_a = thread < T::kRows * 2;
-  const float4 zero = make_float4(0, 0, 0, 0);
-  float4 from_a = zero;
-  float4 from_b = zero;
-  auto load = [&](int step) {
-    const int k_a = step * T::kStep + thread % 2 * 4;
-    const int k_b = step * T::kStep + thread / 32;
-    from_a = loads_a && a_row < op.m && k_a < op.k
-                 ? *reinterpret_cast<const float4*>(a + a_row * lda + k_a)
-                 : zero;
-    from_b = k_b < op.k && b_col < op.n
-                 ? *reinterpret_cast<const float4*>(
-                       static_cast<const float*>(op.b) +
-                       static_cast<std::int64_t>(k_b) * (op.ldb_bytes / 4) + b_col)
-                 : zero;
-  };
-  auto store = [&](int buffer) {
-    if (loads_a) {
-      a_tile[buffer][thread % 2 * 4 + 0][thread / 2] = from_a.x;
-      a_tile[buffer][thread % 2 * 4 + 1][thread / 2] = from_a.y;
-      a_tile[buffer][thread % 2 * 4 + 2][thread / 2] = from_a.z;
-      a_tile[buffer][thread % 2 * 4 + 3][thread / 2] = from_a.w;
-    }
-    *reinterpret_cast<float4*>(&b_tile[buffer][thread / 32][thread % 32 * 4]) = from_b;
-  };
-
+  TileLoads loads(op, a, lda, strip_a, strip_b);
   Sums<1, 1> sums;
   const LanePosition at = lane_position(thread % 32);
   for (int first = 0; first < steps; first += T::kJointBytes) {
     const int end = min(steps, first + T::kJointBytes);
     __syncthreads();  // no thread still reads the earlier joint bytes
     for (int step = first + thread; step < end; step += T::kThreads) {
-      std::uint64_t all = 0;
-#pragma unroll
-      for (int w = 0; w < T::kStripsA * T::kStripsB; ++w) {
-        const std::uint64_t byte =
-            pattern_byte(op.a_bits, rules.a, strip_a + w / T::kStripsB, op.strips_a, step) &
-            pattern_byte(op.b_bits, rules.b, strip_b + w % T::kStripsB, op.strips_b, step);
-        all |= byte << w * 8;
-      }
-      joint[step - first] = all;
+      joint[step - first] = joint_bytes(op, rules, strip_a, strip_b, step);
     }
     __syncthreads();
     auto next_needed = [&](int step) {
@@ -101,13 +134,13 @@ static __global__ void __launch_bounds__(SkipTile::kThreads)
       return step;
     };
     int step = next_needed(first);
-    if (step < end) load(step);
+    if (step < end) loads.load(step);
     for (int buffer = 0; step < end; buffer ^= 1) {
-      store(buffer);
+      loads.store(a_tile[buffer], b_tile[buffer]);
       __syncthreads();  // and no thread still reads the buffer that is stored to next
       const auto mine = static_cast<std::uint32_t>(joint[step - first] >> warp * 8) & 0xFFU;
       step = next_needed(step + 1);
-      if (step < end) load(step);
+      if (step < end) loads.load(step);
       if (mine == 0) continue;
 #pragma unroll
       for (int i = 0; i < T::kStep; ++i) {

@@ -152,6 +152,21 @@ __device__ void copy_vector(Vector<const T> b, int cols, char* to) {
   }
 }
 
+// Adds what the warps of a CTA have of each row of its slices, and writes C.
+template <class TC>
+__device__ void write_rows(const Arguments& in, const float* sums_of_rows, std::int32_t first_slice,
+                           std::int32_t slices, int slice_rows, const Vector<TC>& c) {
+  for (int i = threadIdx.x; i < slices * slice_rows; i += kThreads) {
+    const int of_block = i / slice_rows;
+    const std::int32_t row = in.row_ids[first_slice * slice_rows + i];
+    const GapSlices::Warps warps = in.slice_warps[first_slice + of_block];
+    float sum = 0;
+    for (int w = warps.first; w < warps.end; ++w)
+      sum += sums_of_rows[(of_block + w) * slice_rows + i % slice_rows];
+    if (row >= 0) c.data[row * c.stride] = from_float<TC>(in.scale * sum);
+  }
+}
+
 template <class T, class TC, int kGapBits>
 __global__ void __launch_bounds__(kThreads, 1)
     multiply(Arguments in, Vector<const T> b, Vector<TC> c) {
@@ -217,16 +232,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   if (range.groups > 0) end_slice();
   __syncthreads();
-
-  for (int i = threadIdx.x; i < slices * slice_rows; i += kThreads) {
-    const int of_block = i / slice_rows;
-    const std::int32_t row = in.row_ids[first_slice * slice_rows + i];
-    const GapSlices::Warps warps = in.slice_warps[first_slice + of_block];
-    float sum = 0;
-    for (int w = warps.first; w < warps.end; ++w)
-      sum += sums_of_rows[(of_block + w) * slice_rows + i % slice_rows];
-    if (row >= 0) c.data[row * c.stride] = from_float<TC>(in.scale * sum);
-  }
+  write_rows(in, sums_of_rows, first_slice, slices, slice_rows, c);
 }
 
 }  // namespace spmmbench::gap_slices

@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kThreads)
   groups[row] = (longest + Slices::kGroup - 1) / Slices::kGroup;
 }
 
-// Of the sorted rows; and 0 after the last slice, where the scan leaves all groups.
+// The groups of each slice of the sorted rows; 0 behind the last, where the scan leaves the sum.
 __global__ void slice_groups(const std::int32_t* sorted, std::int64_t slices, int rows,
                              std::int32_t* groups) {
   const std::int64_t slice = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;

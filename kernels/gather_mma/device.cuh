@@ -43,7 +43,7 @@ class GroupReader {
   struct Group {  // what one lane has of it
     uint4 moves, values[sizeof(T)];
 
-    // Of a lane, as Sums takes them.
+    // A lane's values of a quad, as Sums takes them.
     __device__ auto of_quad(int quad) const {
       if constexpr (kFp8<T>) return word(values[0], quad);
       else

@@ -24,7 +24,7 @@ double slots_of(const MatrixFeatures& f, bool two_copies) {
   const bool is_level = two_copies && mean * SlotStreams::kOctet >= SlotStreams::Turns::kLeast;
   return slots * (mean + (is_level ? 1 : kLongest * std::sqrt(mean)) + kGroupEnd);
 }
-// Of 8 columns that are multiplied at once.
+// Groups of 8 columns that are multiplied at once.
 double groups(const Product& p) { return p.n <= 8 ? 1 : 2; }
 double passes(const Product& p) { return std::ceil(p.columns / (8 * groups(p))); }
 double slots(const Product& p) {

@@ -81,7 +81,7 @@ class Dealer {
   std::array<std::int32_t, kOctet> used_{};
 };
 
-// Of a chunk, or of a stream.
+// The first column of the chunk that a stream belongs to.
 std::int64_t first_col_of(const Streams& format, std::int64_t stream) {
   return stream % format.chunks * format.chunk_cols;
 }

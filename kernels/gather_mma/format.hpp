@@ -56,7 +56,7 @@ struct SlotStreams {
   // A word of moves never has all bits set. gather_mma relies on it.
   static constexpr int kMostMove = 254;
   static constexpr int kMostCopies = 2;
-  // Of a stream whose values have `bytes`, 2 or 1.
+  // Words of a group in a stream whose values have 2 bytes, or 1.
   static constexpr int group_words(int bytes) {
     return kGroupQuads * (kLanes + kQuadSlots * bytes / 4);
   }

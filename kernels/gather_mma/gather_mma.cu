@@ -257,7 +257,7 @@ class GatherMmaPlan final : public Plan {
   }
 
  private:
-  // Of `multiply`.
+  // Shared memory and grid of the kernel `multiply`.
   int shared_bytes() const { return static_cast<int>(a_.images.bytes(arguments_.chunk_cols)); }
   dim3 grid() const {
     return dim3(static_cast<unsigned>(a_.streams.block_count), static_cast<unsigned>(tiles_of(n_)));

@@ -21,7 +21,7 @@ struct Numbering {
   std::int32_t* first_left;  // of each CTA the first without a partner, or kNone
   const std::int32_t* rows;
   std::int32_t rows_of_one;
-  // Of every cluster twice the new one, clusters / 2 for the one left over, and 1 for a second.
+  // Twice each cluster's new one, and 1 more for the second of two (left over: clusters / 2).
   std::int32_t* number;
   std::int32_t* joined;    // of each new cluster the two that it is made of
   std::int32_t* new_rows;  // in their new places

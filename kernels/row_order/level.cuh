@@ -119,7 +119,7 @@ struct FirstLevel {
   unsigned* arrivals;  // 0, before and after
   Most* told;          // for the host
 
-  // Of a row: its cluster, or its place behind all clusters where it is empty.
+  // The cluster of a row; of an empty row its place behind all clusters.
   __device__ std::int32_t number(std::int64_t row, bool is_empty) const {
     if (place != nullptr) return place[row];
     const unsigned before = sums[row];

@@ -224,7 +224,7 @@ class Matching {
     return match::grows_on(told.columns_of_low[0], told.columns_of_low[1]);
   }
 
-  // Of keys and rows; in natural order where keys are equal. Without memory, how much it takes.
+  // Sorts rows by key, and by number where keys are equal. Without memory: says how much it takes.
   void sort_rows(char* memory, cudaStream_t stream) {
     cub::DoubleBuffer<std::uint32_t> keys(keys_of(mates_), keys_of(joined_));
     cub::DoubleBuffer<std::int32_t> rows(cluster_rows_, new_rows_);
@@ -392,7 +392,7 @@ class Matching {
   std::int32_t* first_left_ = nullptr;
   Span *columns_of_ = nullptr, *list_of_ = nullptr;  // of rows, and of columns
   std::int32_t *before_ = nullptr, *lists_ = nullptr;
-  // Of two levels.
+  // The sketches and lengths of two levels.
   uint4* sketches_[2] = {};
   std::int32_t* lengths_[2] = {};
   std::int32_t *cluster_rows_ = nullptr, *new_rows_ = nullptr, *number_ = nullptr;

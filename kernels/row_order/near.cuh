@@ -80,7 +80,7 @@ struct Uniting {
   std::int32_t clusters;
   const std::int32_t* joined;  // of each cluster the two that it is made of
   Level rows;                  // of which these are, at the second level
-  // Of the clusters of the level before, and of these.
+  // What the clusters of the level before have, and these clusters.
   const uint4* sketches_before;
   const std::int32_t* lengths_before;
   uint4* sketches;
@@ -164,10 +164,10 @@ __global__ void __launch_bounds__(kNearWarps * 32)
 
 struct Nearing {
   std::int32_t clusters;
-  // Of the clusters of the level before.
+  // What the clusters of the level before have.
   const std::uint64_t* ranks_before;  // see Suits
   const std::int32_t* number;         // see Numbering
-  // Of these.
+  // What these clusters have.
   const std::int32_t* joined;  // see Uniting
   const uint4* sketches;
   const std::int32_t* lengths;

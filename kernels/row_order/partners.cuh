@@ -61,7 +61,7 @@ inline __device__ std::uint64_t best_of_warp(std::uint64_t own) {
 struct Best {
   std::uint64_t own = 0;  // of lanes below kNear
 
-  // Of one rank of each lane, or 0.
+  // The best among one rank of each lane, or 0.
   static __device__ Best of(std::uint64_t given) {
     const int lane = threadIdx.x % 32;
     // Sorted by Batcher's bitonic network.
@@ -117,7 +117,7 @@ struct Partners {
   Suits suits;
   std::int32_t* longer[2];  // clusters that are left to a kernel with larger tables
   std::int32_t* count;      // how many of each, and how many of them CTAs have begun
-  // Of every step-th cluster alone, where a sample is asked for: `suits` has ranks of these alone.
+  // For a sample only every step-th cluster is looked at: `suits` has the ranks of these alone.
   std::int32_t step = 1;
   unsigned long long* sample = nullptr;  // the members of Sample, else null
   const std::int32_t* stops = nullptr;   // what a sample says meanwhile; null: none is asked for
@@ -179,7 +179,7 @@ struct Search {
     const bool are_long = places > 32 && 3 * places >= 2 * stretches * most;
     const std::int32_t turns = are_long ? (stretches * halves + 1) / 2 : (places + 31) / 32;
     const std::int32_t of_half = (1 << 16) / halves + 1;  // so that a shift divides by `halves`
-    // Of its first place, or where place 0 of all would be.
+    // Where its first place lies, or where place 0 of all would lie.
     const std::int32_t offset = are_long ? mine.begin : mine.begin - (end - mine.count);
     const std::int32_t last = are_long ? mine.count : end;
     for (std::int32_t turn = 0; turn < turns; turn += kAhead) {
@@ -321,7 +321,7 @@ __global__ void __launch_bounds__(kWarpThreads)
   search.keep(out, search.best_of_words(table.words, table.compact(0, 1 << table.bits)));
 }
 
-// Of a CTA, whose table has all that a row meets, and is half empty.
+// The table of a CTA has room for all that a row meets, and is half empty.
 constexpr int kCtaBits = std::bit_width(static_cast<unsigned>(2 * kMostPlacesOfAll - 1));
 template <class Word>
 constexpr int kCtaBytes = static_cast<int>(sizeof(Word)) << kCtaBits;

@@ -18,7 +18,7 @@ class ResidentOrders {
   ResidentOrders(RowOrders* host, Device& device)
       : host_(host), shared_(dynamic_cast<SharedOrders*>(host)), device_(device) {}
 
-  // Of `a`, the same matrix in every call: an int32 for each row; null: natural. Stage: "reorder".
+  // An order of `a`, the same in every call: an int32 for each row; null: natural. Stage "reorder".
   const Buffer& get(const DeviceCsr& a, const std::string& spec, StageTimer& stages);
   // What windows gather in them, by spec.
   SharedParts<std::string, SurveyedWindows>& surveyed() {

@@ -40,6 +40,34 @@ struct NaturalRows {
   }
 };
 
+// By one thread of the last CTA: whether an order gains, by the sums of all.
+__device__ inline void judge(const Level& rows, const Partners& of_rows,
+                             const SampleVerdict& verdict) {
+  *verdict.arrivals = 0;
+  const volatile unsigned long long* const sums = of_rows.sample;
+  const Sample sample{sums[0], sums[1], sums[2], sums[3]};
+  const std::int32_t stops = sample.gains(rows.clusters) ? 0 : 1;
+  *verdict.stops = stops;
+  *verdict.told = stops;
+}
+
+// The lane's row of one of the two windows of cluster `own`, whose partners are known.
+__device__ inline Span row_in_window(const Level& rows, const Partners& of_rows,
+                                     const NaturalRows& natural, std::int32_t own,
+                                     bool is_natural) {
+  const int lane = threadIdx.x % 32;
+  Span span{0, 0};
+  if (is_natural) {
+    span = natural.window_row(own);
+  } else if (lane == 0) {
+    span = rows.columns_of[own];
+  } else if (lane < kWindowRows) {
+    const std::uint64_t rank = of_rows.suits.ranks[std::int64_t{blockIdx.x} * kNear + lane - 1];
+    if (rank != 0) span = rows.columns_of[ranked_partner(own, rank)];
+  }
+  return span;
+}
+
 // A CTA for every step-th row, whose partners are known; half of it for each of two windows: that
 // of the natural order, and the row with its best partners. The last one judges.
 __global__ void __launch_bounds__(kThreads)
@@ -56,18 +84,8 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   const auto own = static_cast<std::int32_t>(sampled);
   const int window = threadIdx.x / kOfWindow;
-  const bool is_natural = window == 0;
-  // The lane's row, and the entries up to its end.
-  Span span{0, 0};
-  if (is_natural) {
-    span = natural.window_row(own);
-  } else if (lane == 0) {
-    span = rows.columns_of[own];
-  } else if (lane < kWindowRows) {
-    const std::uint64_t rank = of_rows.suits.ranks[std::int64_t{blockIdx.x} * kNear + lane - 1];
-    if (rank != 0) span = rows.columns_of[ranked_partner(own, rank)];
-  }
-  std::int64_t end = span.length;
+  const Span span = row_in_window(rows, of_rows, natural, own, window == 0);
+  std::int64_t end = span.length;  // the entries up to the end of the lane's row
 #pragma unroll
   for (int distance = 1; distance < kWindowRows; distance *= 2) {
     const std::int64_t before = __shfl_up_sync(kWarp, end, distance);
@@ -105,12 +123,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x != 0) return;
   __threadfence();
   if (atomicAdd(verdict.arrivals, 1U) + 1 < gridDim.x) return;
-  *verdict.arrivals = 0;
-  const volatile unsigned long long* const sums = of_rows.sample;
-  const Sample sample{sums[0], sums[1], sums[2], sums[3]};
-  const std::int32_t stops = sample.gains(rows.clusters) ? 0 : 1;
-  *verdict.stops = stops;
-  *verdict.told = stops;
+  judge(rows, of_rows, verdict);
 }
 
 }  // namespace spmmbench::match

@@ -13,8 +13,8 @@
 
 namespace spmmbench {
 
-// Of 32 rows: distinct columns of four windows of 8 rows, two of 16 and one of 32, 0 where a window
-// has no rows, and the nonzeros.
+// For 32 rows the distinct columns of four windows of 8 rows, two of 16 and one of 32 (0 if a
+// window has no rows), and the nonzeros.
 using GroupCounts = std::array<std::int32_t, 8>;
 
 // What windows gather in an order.

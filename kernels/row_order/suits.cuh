@@ -15,8 +15,8 @@ struct Suits {
   std::uint64_t* ranks;  // [of_one] of each cluster, best first, and 0 after the last
   std::int32_t of_one;
   unsigned long long* best;  // of each cluster the best rank by which it was asked; 0 before
-  // Of each cluster that asked ~ of the lowest rank by which it was taken, which is the last, and
-  // kNobody where it was refused by all: numbers that grow, whoever writes them first.
+  // For each cluster that asked: ~rank of the last, lowest rank by which it was taken, or kNobody
+  // if all refused it. These numbers only grow, whoever writes them first.
   unsigned long long* taken;
 
   // A warp: cluster `own` asks. `rank`: of lane i the i-th, or 0.

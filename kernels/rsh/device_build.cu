@@ -28,7 +28,7 @@ struct Boxes {
   int window_rows;
 
   __device__ int halves() const { return window_rows / 8 * RsRecord<8>::kHalves; }
-  // Of this lane in a half bitmap: 0 where the box has no entry.
+  // This lane's entry of a half bitmap; 0 if the box has none there.
   __device__ Bits entry(std::int64_t tile, int half) const {
     const int lane = static_cast<int>(threadIdx.x) % kWarpLanes, block = half / 2;
     const int row = block / 2 * 8 + half % 2 * 4 + lane / 8, column = block % 2 * 8 + lane % 8;

@@ -45,6 +45,28 @@ constexpr int kRowsTogether = 4, kEntriesTogether = 2;
 template <class Input, int kRowBytes>
 constexpr int kResidualRowsPerWarp = 32 / kResidualLanes<Input, kRowBytes>* kRowsTogether;
 
+// The rows that a group of lanes takes together, from place `first` of the list on.
+struct RowsTogether {
+  std::int32_t row[kRowsTogether];    // of C; -1: none
+  std::int32_t entry[kRowsTogether];  // the first of each
+  int length[kRowsTogether], longest = 0;
+
+  __device__ RowsTogether(const Residual& a, std::int64_t first) {
+    int same = 0;  // length of the row before
+#pragma unroll
+    for (int i = 0; i < kRowsTogether; ++i) {
+      const std::int64_t index = first + i;
+      const bool inside = index < a.count;
+      row[i] = inside ? __ldg(a.rows + index) : -1;
+      if (inside)
+        while (index >= a.first[same + 1]) ++same;
+      length[i] = inside ? same : 0;
+      entry[i] = a.entry[same] + static_cast<std::int32_t>(index - a.first[same]) * same;
+      longest = max(longest, length[i]);
+    }
+  }
+};
+
 // `cta`: among those of residual rows, each kResidualRowsPerWarp * team rows.
 template <class Input, class C, int kRowBytes>
 __device__ inline void multiply_residual(const window::Arguments& in, const Residual& a,
@@ -59,25 +81,10 @@ __device__ inline void multiply_residual(const window::Arguments& in, const Resi
   // flight together.
   const std::int64_t group =
       (cta * blockDim.z + threadIdx.z) * (32 / kLanes) + threadIdx.x / kLanes;
-  const std::int64_t first = group * kRowsTogether;
-  std::int32_t row[kRowsTogether];
-  std::int32_t entry[kRowsTogether];
-  int length[kRowsTogether], longest = 0;
-  int same = 0;  // length of the row before
-#pragma unroll
-  for (int i = 0; i < kRowsTogether; ++i) {
-    const std::int64_t index = first + i;
-    const bool inside = index < a.count;
-    row[i] = inside ? __ldg(a.rows + index) : -1;
-    if (inside)
-      while (index >= a.first[same + 1]) ++same;
-    length[i] = inside ? same : 0;
-    entry[i] = a.entry[same] + static_cast<std::int32_t>(index - a.first[same]) * same;
-    longest = max(longest, length[i]);
-  }
+  const RowsTogether rows(a, group * kRowsTogether);
   float4 sum[kRowsTogether] = {};
 #pragma unroll 1
-  for (int j = 0; j < longest; j += kEntriesTogether) {
+  for (int j = 0; j < rows.longest; j += kEntriesTogether) {
     std::int32_t col[kRowsTogether][kEntriesTogether];
     float value[kRowsTogether][kEntriesTogether];
     Four<Input> raw[kRowsTogether][kEntriesTogether];
@@ -85,9 +92,9 @@ __device__ inline void multiply_residual(const window::Arguments& in, const Resi
     for (int i = 0; i < kRowsTogether; ++i)
 #pragma unroll
       for (int e = 0; e < kEntriesTogether; ++e) {
-        const bool inside = j + e < length[i];
-        col[i][e] = inside ? __ldg(a.cols + entry[i] + j + e) : -1;
-        value[i][e] = inside ? load_factor<Input>(a.values, entry[i] + j + e) : 0;
+        const bool inside = j + e < rows.length[i];
+        col[i][e] = inside ? __ldg(a.cols + rows.entry[i] + j + e) : -1;
+        value[i][e] = inside ? load_factor<Input>(a.values, rows.entry[i] + j + e) : 0;
       }
 #pragma unroll
     for (int i = 0; i < kRowsTogether; ++i)
@@ -114,7 +121,8 @@ __device__ inline void multiply_residual(const window::Arguments& in, const Resi
     if constexpr (window::kInputBytes<Input> == 1)
       sum[i] = make_float4(sum[i].x * in.scale, sum[i].y * in.scale, sum[i].z * in.scale,
                            sum[i].w * in.scale);
-    if (row[i] >= 0) store_four(static_cast<C*>(in.c) + row[i] * in.ldc + feature, sum[i]);
+    if (rows.row[i] >= 0)
+      store_four(static_cast<C*>(in.c) + rows.row[i] * in.ldc + feature, sum[i]);
   }
 }
 

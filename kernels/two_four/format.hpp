@@ -43,12 +43,12 @@ struct TwoFourBlock {
   static constexpr int kIndexBytes = kRows * kCols / 8;
   static constexpr int kBlockBytes = kValueBytes + kIndexBytes;
 
-  // Of slot 0 or 1 of a group; `row` and `col` are those of the group in the block.
+  // Where the value of slot 0 or 1 of a group lies; `row`, `col`: the group's in the block.
   static constexpr int value_at(int row, int col, int slot) {
     const int at = (col / kGroup * kKept + slot) * kBytes;  // in the row
     return row * kRowBytes + ((at / 16) ^ (row / 2 % 4)) * 16 + at % 16;
   }
-  // Of the half word that has the group's indices.
+  // Where the half word with the group's indices lies.
   static constexpr int indices_at(int row, int col) {
     constexpr int kWordBytes = 4, kHalfBytes = 2, kInstructionBytes = 128 * kWordBytes;
     const int first = row / 16 * 32 + row % 8 * 4;  // thread

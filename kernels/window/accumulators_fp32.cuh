@@ -65,7 +65,7 @@ class Accumulators<float, kWindowRows, kRowBytes> {
 
  private:
   __device__ void add_four(std::uint32_t stage, std::uint32_t own, int four) {
-    // Of other rows and columns the places differ by a sum and an xor.
+    // The places of other rows and columns differ by a sum and an xor.
     float values[kRows][4];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {

@@ -8,7 +8,7 @@ namespace spmmbench::window {
 // Whether kernels that can search for a row order do so on this matrix.
 bool searches_order(const Product&);
 
-// Of a call.
+// Amounts of a call.
 double gather_window(const Product&);  // a row of B per column of a window, from the L2 cache; us
 double tiles(const Product&);          // of 16 columns and 128 bytes of B, 100 per multiprocessor
 double parts(const Product&);          // tens of CTAs that add up one window, beyond the first
@@ -18,12 +18,12 @@ double filled_rows(const Product&);  // amounts::rows without empty rows, where 
 double ordered_gather(const Product&);
 double ordered_tiles(const Product&);
 
-// Of preparation, where a row order is searched for, else 0.
+// Amounts of preparation; 0 unless a row order is searched for.
 double search(const Product&);           // 1
 double search_nonzeros(const Product&);  // millions
 double search_rows(const Product&);      // millions
-// Of windows: thousands of nonzeros of the longest row, 4 at most: its window takes longest to
-// build.
+// Thousands of nonzeros of the longest row, at most 4: its window takes longest to build. It counts
+// for all windows.
 double windows_of_longest(const Product&);
 std::vector<Amount> prepare();              // this and prepare_amounts::of_csr
 std::vector<Amount> prepare_with_search();  // and the search

@@ -63,7 +63,7 @@ DeviceWcsr unbuilt(const WcsrShape& shape, std::int64_t places) {
   return out;
 }
 
-// Of the window pointers, filled up to 16 bytes.
+// The bytes of the window pointers, filled up to 16.
 std::size_t bytes_of_counts(std::int64_t windows) {
   return (windows / 4 * 4 + 4) * sizeof(std::int32_t);
 }
@@ -152,7 +152,7 @@ struct Counts {
   void count_windows(const std::int32_t* chosen_rows = nullptr) const {
     launch_pass(a, out.windows(), division.by, pass, chosen_rows, device);
   }
-  // Of long ones, and the sums that say how large the format is.
+  // Counts long windows, and forms the sums that say how large the format is.
   void count_rest(const ToldToHost& told) const {
     if (division.most_listed > 0) launch_parts(a, pass, listed(), device);
     launch_next(sum_windows, 1, wcsr::kSumThreads, 0, device.stream(), pass.counts, out.windows(),
@@ -232,7 +232,7 @@ void build(const DeviceCsr& csr, const Csr& a, const Division& division, const C
 // Memory that a format may have more than it needs, so that the device can build it before the host
 // knows how much it needs.
 constexpr std::int64_t kMostRoom = std::int64_t{64} << 20;
-// Of windows of 8 rows. Taller ones are chosen only where they hold less.
+// The most tiles of windows of 8 rows. Taller ones are chosen only where they hold less.
 std::int64_t most_tiles(const DeviceCsr& csr, const WcsrShape& shape, std::int64_t windows) {
   const std::int64_t tiles = csr.nnz / shape.tile_columns + windows;
   const auto value_bytes = static_cast<std::int64_t>(bytes_of(shape.value_type));

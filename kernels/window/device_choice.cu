@@ -19,7 +19,7 @@ __device__ double sum_of_lanes(double mine, int lanes) {
   return mine;
 }
 
-// Of the group of each sample.
+// The counts of the group of each sample.
 struct SampledCounts {
   std::int32_t of[kSampledRows][kCountsOfGroup];
 

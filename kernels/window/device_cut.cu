@@ -46,7 +46,7 @@ struct alignas(16) LongWindow {
 };
 constexpr std::int64_t kMostRanked = 8192;  // long windows that are compared with each other
 
-// Of the long windows of a chunk, or of all.
+// Sums over the long windows of a chunk, or over all.
 struct LongSums {
   std::int32_t longs, ctas, splits, most_ctas;
 
@@ -201,7 +201,7 @@ __device__ Entry walk_to(const ChunkWalks* walks, int wanted, int chunks, LongSu
   return at;
 }
 
-// Of all chunks, where they are many.
+// What all chunks have together, if they are many.
 struct Joined {
   Entry* entries = nullptr;
   LongSums* longs = nullptr;

@@ -141,8 +141,8 @@ class ShortWindow {
     sort_in_warp(keys);
   }
 
-  // Of sorted keys: which have a column that the one before has not, a bit for each; and how many
-  // of earlier lanes, and of all.
+  // Which of the sorted keys have a column that the key before has not (a bit for each), and how
+  // many such keys earlier lanes have, and all lanes.
   struct Firsts {
     unsigned bits;
     int before, all;

@@ -19,8 +19,8 @@ struct WcsrLines {
   const std::uint16_t* columns = nullptr;  // a bit for each column of the tile with an entry
 };
 
-// Of `wcsr`, built from `csr` with this row order; columns of `csr` ascend. Throws Error for 2^32
-// stored values and more. Returns when they are there.
+// Finds the lines of `wcsr`, built from `csr` with this row order; columns of `csr` ascend. Throws
+// Error for 2^32 stored values and more. Returns when the lines are there.
 WcsrLines find_wcsr_lines(const DeviceCsr& csr, const DeviceWcsr& wcsr, const std::int32_t* row_of,
                           Device& device);
 // Takes other values, and writes them into the operand where `values` says so. Enqueues one kernel

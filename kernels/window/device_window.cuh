@@ -79,7 +79,7 @@ __device__ inline int sum_to(int mine) {
   return mine;
 }
 
-// Of a row of the window, for the thread of that number.
+// The entries of a row of the window; the thread of the row's number has them.
 struct RowEntries {
   std::int64_t begin = 0, end = 0;
 };
@@ -289,7 +289,7 @@ class ColumnFlags {
     __syncthreads();
   }
   __device__ void set(std::int32_t column) { flags_[column - first_] = 1; }
-  // Of those that this thread counts, after a barrier.
+  // How many flags are set among those that this thread counts. Call it after a barrier.
   __device__ std::int32_t count_own() const {
     std::int32_t count = 0;
     for (int group = static_cast<int>(threadIdx.x); group < groups_; group += kThreads)

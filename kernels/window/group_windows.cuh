@@ -37,7 +37,7 @@ struct EmptyRows {
   int empty, sampled;
 };
 
-// Of the sample of share_of_empty_rows. By all threads of a CTA.
+// Counts in the sample of share_of_empty_rows. All threads of a CTA call it.
 template <int kThreads>
 __device__ EmptyRows count_empty_rows(const DeviceCsr& a) {
   constexpr int kRounds = kSampledPlaces * kRowsOfPlace / kThreads;

@@ -121,8 +121,8 @@ struct TileCounts : WindowSizes {
   MeanLimits limits;  // of the kernel
 };
 
-// Of a kernel, which may then be launched with this many bytes. What was asked before is kept,
-// since asking takes longer than the rest of a choice.
+// How many CTAs of a kernel an SM holds; the kernel may then be launched with this many bytes. The
+// answer is kept, since asking takes longer than the rest of a choice.
 template <class... Parameters>
 int resident_ctas_per_sm(void (*kernel)(Parameters...), int threads, std::size_t shared_bytes,
                          const DeviceInfo& device) {

@@ -15,7 +15,7 @@
 
 namespace spmmbench::window {
 
-// Of A in windows, on the device.
+// The arrays of A in windows, on the device.
 struct WindowArrays {
   const std::int32_t* window_ptr;  // the first tile of each window, and the end
   const std::int32_t* col_idx;     // kTileColumns of each tile

@@ -189,7 +189,7 @@ class RowLoaderOfBytes {
   }
 
  private:
-  // Of the tiles of one half, four a lane. They arrive with the tile that is copied next.
+  // Copies columns for the tiles of one half, four a lane. They arrive with the next tile's copy.
   __device__ void copy_columns(int half) {
     if (lanes_left_ > 0) ptx::cp_async_ca<16>(write_ + half % 2 * (kColumnBytes / 2), col_idx_);
     lanes_left_ -= 32;

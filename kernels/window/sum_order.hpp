@@ -63,8 +63,8 @@ inline void add_tile(const CsrMatrix& a, std::int64_t row, Precision precision,
   }
 }
 
-// Of a row of A in this window. Each span is a part, and for a vector eight: those of one sum of
-// all spans are neighbours.
+// How a row of A in this window is summed. Each span is a part; for a vector it is eight parts, and
+// those of one sum of all spans are neighbours.
 inline SumOrder sum_order(const CsrMatrix& a, std::int64_t row, const WindowOfRow& w,
                           const TileWork& work, const SumRules& rules) {
   constexpr std::int32_t kOfTile = 16;  // columns

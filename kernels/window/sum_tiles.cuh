@@ -23,8 +23,8 @@ struct Sums {
 // What the host is told: the window pointers where they are few.
 struct ToldSizes {
   Sums sums;
-  // Of windows that the device has chosen: their rows, 0 without a choice; whether the format lies
-  // in the memory that was taken for it.
+  // If the device has chosen the windows: the rows of one (else 0), and whether the format lies in
+  // the memory that was taken for it.
   std::int32_t rows;
   bool is_placed;
   std::uint32_t signal;  // once all is there

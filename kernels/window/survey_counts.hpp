@@ -38,7 +38,7 @@ struct SurveyCounts {
   alignas(16) std::int64_t lengths[kSampledRows];  // of rows_at_nonzeros
   std::int32_t groups[kSampledRows];               // of these rows
   std::int32_t empty, sampled;                     // rows of the sample of share_of_empty_rows
-  // Of each CTA of a grid.
+  // The counts of each CTA of a grid.
   alignas(16) std::int32_t counts[(kMostInAll + kMostShares) * kCountsOfGroup];
 
   // With the counts of this many CTAs.

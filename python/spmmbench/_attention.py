@@ -1,9 +1,12 @@
 """Block-sparse causal attention of PyTorch tensors, by include/spmmbench/attention.h."""
 
+from __future__ import annotations
+
 import torch
 
 from . import _abi as abi
 from . import _choice
+from ._hints import Array, Path
 from ._library import load
 from .errors import InvalidArgument
 
@@ -24,7 +27,13 @@ class AttentionBlocks:
     Raises InvalidArgument.
     """
 
-    def __init__(self, kept, block):
+    block: int
+    blocks: int
+    heads: int | None
+    columns: torch.Tensor
+    counts: torch.Tensor
+
+    def __init__(self, kept: Array, block: int) -> None:
         kept = torch.as_tensor(kept)
         if kept.dtype is not torch.bool or kept.dim() not in (2, 3) or kept.shape[-1] != kept.shape[-2]:
             raise InvalidArgument("kept blocks are truth values of [heads x] blocks x blocks")
@@ -36,7 +45,7 @@ class AttentionBlocks:
         self._set(kept.shape[-1] - 1 - order, kept.sum(-1), block)
 
     @classmethod
-    def of_lists(cls, columns, counts, block):
+    def of_lists(cls, columns: torch.Tensor, counts: torch.Tensor, block: int) -> AttentionBlocks:
         """The first counts[..., i] of columns[..., i, :] in row i, of tensors on the GPU. The values are
         not looked at, so that this may be captured in a CUDA graph: each column is there once, none
         is above the diagonal, and the diagonal, where it is kept, is the first."""
@@ -75,7 +84,14 @@ def _heads(x):
     return abi.Heads(data=x.data_ptr(), token=x.stride(0), head=x.stride(1))
 
 
-def block_attention(q, k, v, blocks, scale=None, library=None):
+def block_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    blocks: AttentionBlocks,
+    scale: float | None = None,
+    library: Path | None = None,
+) -> torch.Tensor:
     """softmax(scale q k^T) v over the keys that are no later than the query and lie in a block that is
     kept. Needs a GPU of compute capability 9.0; has no gradient.
 

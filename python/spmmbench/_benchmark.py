@@ -1,16 +1,20 @@
 """benchmark(): any Python callable, verified and timed by the library as the program does its kernels."""
 
+from __future__ import annotations
+
 import collections.abc
 import inspect
 import math
 import numbers
 import operator
 import sys
+import typing
 
 import numpy as np
 
 from . import _abi as abi
 from . import _choice, _cuda, _dense, _library, _measure, _sparse
+from ._hints import Array, ElementType, Layout, Matrix, Precision
 from ._plan import Plan
 from .errors import InvalidArgument, Unsupported
 
@@ -63,12 +67,12 @@ _COLUMNS = [
 class Rows(list):
     """Rows of results: dicts with the fields of the program's JSON (`spmmbench list schema`)."""
 
-    def flat(self):
+    def flat(self) -> list[dict[str, typing.Any]]:
         """The rows as flat dicts with the columns of the program's CSV, None where a row lacks the
         field; samples and a plug-in's own stages are left out."""
         return [_flat(row) for row in self]
 
-    def frame(self):
+    def frame(self) -> typing.Any:
         """The same as a pandas DataFrame."""
         try:
             import pandas
@@ -128,20 +132,20 @@ def _flat(row):
 
 
 def benchmark(
-    candidates,
-    a,
-    n,
-    precision=None,
-    c_type=None,
-    layout="row",
-    like=None,
-    name="A",
-    seed=1,
-    noise=0.01,
-    min_samples=_LEAST_SAMPLES,
-    max_samples=_MOST_SAMPLES,
-    max_seconds=1.0,
-):
+    candidates: typing.Callable[..., typing.Any] | typing.Mapping[str, typing.Callable[..., typing.Any]],
+    a: Matrix,
+    n: int,
+    precision: Precision | None = None,
+    c_type: ElementType | None = None,
+    layout: Layout = "row",
+    like: Array | None = None,
+    name: str = "A",
+    seed: int = 1,
+    noise: float = 0.01,
+    min_samples: int = _LEAST_SAMPLES,
+    max_samples: int = _MOST_SAMPLES,
+    max_seconds: float = 1.0,
+) -> Rows:
     """Verifies and times products C = A B by the protocol of docs/methodology.md.
 
     candidates  a callable or {name: callable}: f(B) returns C, or f(B, out=C) writes it; a Plan is one

@@ -1,5 +1,7 @@
 """Calls of a library: what they take, and what frees the objects that they make."""
 
+from __future__ import annotations
+
 import ctypes
 import math
 import sys
@@ -74,7 +76,7 @@ def made(kernel, name, *arguments):
     return handle.value, stages.checked() if stages else {}
 
 
-_to_free = {}  # by the identity of weak references: themselves
+_to_free: dict[int, weakref.ref] = {}  # by the identity of weak references: themselves
 
 
 def free_with(owner, function, *arguments):

@@ -1,5 +1,7 @@
 """Numbers of 8 bits, which NumPy and CuPy have no type for, with the scale of their matrix."""
 
+from __future__ import annotations
+
 import math
 import typing
 
@@ -7,9 +9,10 @@ import numpy as np
 
 from . import _abi as abi
 from . import _dense
+from ._hints import Array, EightBits
 from .errors import InvalidArgument
 
-_TYPE_OF = {abi.ELEMENT_TYPES[name].dtype: name for name in abi.EIGHT_BITS}
+_TYPE_OF: dict[str, typing.Any] = {abi.ELEMENT_TYPES[name].dtype: name for name in abi.EIGHT_BITS}
 
 
 class Fp8(typing.NamedTuple):
@@ -19,9 +22,9 @@ class Fp8(typing.NamedTuple):
     type    "fp8_e4m3" or "fp8_e5m2": what the bits in an array of uint8 are
     """
 
-    values: object
+    values: Array
     scale: float = 1.0
-    type: str = "fp8_e4m3"
+    type: EightBits = "fp8_e4m3"
 
 
 def is_stored(x):
@@ -34,7 +37,7 @@ def type_of(x):
     return _TYPE_OF.get(_dtype(x.values), x.type)
 
 
-def fp8(x, type="fp8_e4m3"):
+def fp8(x: Array, type: EightBits = "fp8_e4m3") -> Fp8:
     """An Fp8 of the same shape: `x` where it has 8 bits, else rounded to nearest even in `type`. The scale
     makes the largest magnitude the type's largest number, 448 or 57344; of an array on a GPU the host waits
     for it."""

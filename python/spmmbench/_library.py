@@ -1,5 +1,7 @@
 """Finding and loading libspmmbench.so, or any library with the same interface."""
 
+from __future__ import annotations
+
 import copy
 import ctypes
 import ctypes.util
@@ -10,8 +12,10 @@ import pathlib
 import site
 import subprocess
 import sys
+import typing
 
 from . import _abi as abi
+from ._hints import Path
 from .errors import (
     DeviceLost,
     Error,
@@ -294,7 +298,7 @@ class Library:
         return self.kernels[name]
 
 
-def load(path=None):
+def load(path: Path | None = None) -> Library:
     """The library at `path`, or where it is looked for: SPMMBENCH_LIBRARY, the package's folder, the
     prefixes of Python and of the user (~/.local), the system's libraries, /usr/local, pkg-config.
     Raises LibraryNotFound."""
@@ -329,7 +333,7 @@ def _load(path):
     )
 
 
-def list_kernels(library=None):
+def list_kernels(library: Path | None = None) -> list[dict[str, typing.Any]]:
     """What the library offers: a list of dicts with name, summary, source, device, precisions,
     c_types, layouts, baseline, takes_values and options (each with name, default, help, type, and what limits
     it)."""

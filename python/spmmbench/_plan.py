@@ -1,13 +1,20 @@
 """plan @ B per call: where B and C may lie, and C = A B."""
 
+from __future__ import annotations
+
 import ctypes
 import math
 import threading
+import typing
 
 from . import _abi as abi
 from . import _arrays, _choice, _cuda, _dense, _fp8, _report
 from ._calls import RECEIVER, Held, Stages, free_with, made
+from ._hints import Array, ElementType, Layout, Stream
 from .errors import InvalidArgument
+
+if typing.TYPE_CHECKING:
+    from ._prepared import Prepared
 
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
 LINE_BYTES = 128  # what it holds together
@@ -28,7 +35,21 @@ class Plan(Held):
     before. Calls on two streams must not overlap: a plan has one workspace.
     """
 
-    def __init__(self, prepared, n, layout="row", c_type=None):
+    prepared: Prepared
+    n: int
+    layout: Layout
+    c_type: ElementType
+    device: str | int
+    shape: tuple[int, int]  # of C
+    stages_ms: dict[str, float]
+    b_type: typing.Any  # the name of an element type
+    _b_like: abi.Dense
+    _c_like: abi.Dense
+    _asked: abi.Shape
+
+    def __init__(
+        self, prepared: Prepared, n: int, layout: Layout = "row", c_type: ElementType | None = None
+    ) -> None:
         usual = type(n) is int and layout == "row" and c_type is None
         form = prepared._forms.get(n) if usual else None
         if form is None:
@@ -39,15 +60,15 @@ class Plan(Held):
         kernel = prepared._kernel
         _choice.check_n(kernel, prepared.shape[1], self.n)
         self.prepared = prepared
-        self.shape = (prepared.shape[0], self.n)  # of C
+        self.shape = (prepared.shape[0], self.n)
         self._check_device()
         arguments = prepared._handle, self._asked, prepared._receiver
         self._handle, self.stages_ms = made(kernel, "bind", *arguments)
         free_with(self, _destroy_plan, kernel, self._handle, prepared)
         self._lock = threading.Lock()  # of what a call changes: the members below, the workspace
-        self._checked = {}  # shape, strides, type and device of the last B and the last C
-        self._extents = {}  # bytes from the first to the last element of each
-        self._gaps = {}  # bytes behind that which a kernel may touch
+        self._checked: dict[str, typing.Any] = {}  # shape, strides, type and device of the last B and the last C
+        self._extents: dict[str, int] = {}  # bytes from the first to the last element of each
+        self._gaps: dict[str, int] = {}  # bytes behind that which a kernel may touch
         self._b, self._c = self._b_like.copy(), self._c_like.copy()
         self._c.rows, self._b.rows = prepared.shape
         self._ld_of_c = self._pitch(self.n if layout == "row" else prepared.shape[0], self.c_type)
@@ -78,14 +99,21 @@ class Plan(Held):
             "_launch": kernel.launch,
         }
 
-    def __matmul__(self, b):
+    def __matmul__(self, b: Array) -> Array:
         return self(b)
 
-    def in_use(self):
+    def in_use(self) -> threading.Lock:
         """A context in which calls of other threads wait."""
         return self._lock
 
-    def __call__(self, b, out=None, stream=None, alpha=1.0, beta=0.0):
+    def __call__(
+        self,
+        b: Array,
+        out: Array | None = None,
+        stream: Stream | None = None,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+    ) -> Array:
         """C = alpha A B + beta C, with fp32 scalars but for "fp64". Returns C: `out`, or a new array of
         B's library. With other scalars most kernels multiply into memory of the plan first, in C's type.
 
@@ -127,7 +155,7 @@ class Plan(Held):
         if status != abi.OK:
             self._library.check(status)
 
-    def launch_at(self, b, c, stream):
+    def launch_at(self, b: int, c: int, stream: int | None) -> None:
         """C = A B where both lie at these addresses, in row-major order without gaps, and are as the
         plan wants them, as the caller knows: nothing is checked."""
         with self._lock:
@@ -136,7 +164,7 @@ class Plan(Held):
             self._b.ld = self._c.ld = self.n
             self._enqueue(stream)
 
-    def eight_bits(self, b):
+    def eight_bits(self, b: Array) -> _fp8.Fp8:
         """B as an Fp8: as it is, or rounded into a new array that a call takes as it is."""
         rounded = _fp8.fp8(b, self.b_type)
         if (held := _fp8.type_of(rounded)) != self.b_type:
@@ -155,7 +183,7 @@ class Plan(Held):
         if -self._extents["C"] < apart < self._extents["B"] and self._overlap(apart):
             raise InvalidArgument("C overlaps B; memory of its own is wanted")
 
-    def settle(self):
+    def settle(self) -> Plan:
         """Prepares at once what calls would prepare later (`auto`), so that they only multiply: before a CUDA
         graph is captured, or calls are timed. The GPU's work is done when it returns. Returns the plan."""
         settle = self.prepared._kernel.described.settle
@@ -169,23 +197,23 @@ class Plan(Held):
                 self.stages_ms[stage] = self.stages_ms.get(stage, 0.0) + ms
         return self
 
-    def update(self, values, stream=None):
+    def update(self, values: Array, stream: Stream | None = None) -> None:
         """Gives A other values: Prepared.update. All plans of one `prepare` get them."""
         with self._lock:
             self.prepared.update(values, stream)
 
-    def empty_b(self, like):
+    def empty_b(self, like: Array) -> Array:
         """A new K x n array of the library, and on the device, of the array `like`, aligned as B
         should be: on a GPU, rows longer than a sector of the L2 cache start at one, and at a cache
         line where one sector more leads there. Sparse products read such rows faster. Values are
         not set."""
         return self._empty(self.prepared.shape[1], self.b_type, like, gathered=True)
 
-    def empty_c(self, like):
+    def empty_c(self, like: Array) -> Array:
         """The same for C: M x n."""
         return self._empty(self.prepared.shape[0], self.c_type, like)
 
-    def report(self):
+    def report(self) -> dict[str, typing.Any]:
         """What the plan tells of itself, under the names of the fields of a result: kernel, precision, n,
         layout, c_type, device_bytes, bytes_to_host (what preparation and this plan copied from the GPU),
         params, issued_flops, format (or None) and stages_ms, what preparation and this plan took."""

@@ -1,5 +1,7 @@
 """prepare(A) once, plan(n) per shape."""
 
+from __future__ import annotations
+
 import ctypes
 
 import numpy as np
@@ -8,6 +10,7 @@ from . import _abi as abi
 from . import _arrays, _choice, _cuda, _dense, _library, _sparse
 from ._calls import RECEIVER, Held, free_with, made
 from ._plan import Plan
+from ._hints import Array, Device, ElementType, Layout, Matrix, Options, Path, Precision, Stream
 from .errors import Unsupported
 
 # Of `checked`: before the first product is there, so that nothing waits until then. The arrays of A stay
@@ -25,17 +28,24 @@ class Prepared(Held):
     stages_ms   what preparation took, in milliseconds; empty where the host does not wait for it
     """
 
+    kernel: str
+    precision: Precision
+    shape: tuple[int, int]
+    nnz: int
+    device: str | int
+    stages_ms: dict[str, float]
+
     def __init__(
         self,
-        a,
-        kernel="auto",
-        precision=None,
-        options=None,
-        device=None,
-        library=None,
-        transposed=False,
-        checked=True,
-    ):
+        a: Matrix,
+        kernel: str = "auto",
+        precision: Precision | None = None,
+        options: Options | None = None,
+        device: Device | None = None,
+        library: Path | _library.Library | None = None,
+        transposed: bool = False,
+        checked: bool | str = True,
+    ) -> None:
         a = _sparse.csr_of(a)
         loaded = library if isinstance(library, _library.Library) else _library.load(library)
         if transposed and not loaded.own:
@@ -66,10 +76,10 @@ class Prepared(Held):
         self._asked = abi.Problem(
             None, _sparse.options_array(given), abi.PRECISIONS[self.precision], 0
         )
-        self._forms = {}  # of plans for X of so many columns: what they share
+        self._forms: dict[int, dict] = {}  # of plans for X of so many columns: what they share
         self._prepare(a)
 
-    def turned(self, a):
+    def turned(self, a: _sparse.Csr) -> Prepared:
         """The transpose, prepared alike. a: a Csr of what this was prepared from."""
         if not self._kernel.library.own:
             raise Unsupported(_transposes_nothing(self._kernel.library))
@@ -77,7 +87,7 @@ class Prepared(Held):
             a = a.on_host()
         return self.alike(a.fitted(self._kernel, self.precision), not self._transposed)
 
-    def alike(self, a, transposed):
+    def alike(self, a: _sparse.Csr, transposed: bool) -> Prepared:
         """Another A, prepared in the same way. a: a Csr as the kernel takes it, on this device."""
         other = Prepared.__new__(Prepared)
         vars(other).update(vars(self))
@@ -86,7 +96,7 @@ class Prepared(Held):
         other._prepare(a)
         return other
 
-    def way(self, a):
+    def way(self, a: _sparse.Csr) -> Prepared | None:
         """What `alike` needs of this, without A; None where another A of the types of `a`, which
         this was prepared from, may need more."""
         if not self._kernel.library.own or a.fitted(self._kernel, self.precision) is not a:
@@ -111,7 +121,7 @@ class Prepared(Held):
         self._handle, self.stages_ms = made(kernel, "prepare", *arguments)
         free_with(self, kernel.destroy_prepared, self._handle)
 
-    def plan(self, n, layout="row", c_type=None):
+    def plan(self, n: int, layout: Layout = "row", c_type: ElementType | None = None) -> Plan:
         """A Plan for B of K x n and C of M x n.
 
         layout  "row" or "col": of B and C
@@ -120,7 +130,7 @@ class Prepared(Held):
         """
         return Plan(self, n, layout, c_type)
 
-    def update(self, values, stream=None):
+    def update(self, values: Array, stream: Stream | None = None) -> None:
         """Gives A other values, of the same pattern, in place: all plans multiply by them in calls
         that follow on the stream.
 
@@ -158,7 +168,7 @@ class Prepared(Held):
             )
         )
 
-    def is_symmetric(self):
+    def is_symmetric(self) -> bool:
         """Whether A, with its values as they were rounded, equals its transpose. It is looked at where it was
         prepared. False where the library does not say."""
         kernel, told = self._kernel, ctypes.c_int32()
@@ -179,15 +189,15 @@ def _transposes_nothing(library):
 
 
 def prepare(
-    a,
-    kernel="auto",
-    precision=None,
-    options=None,
-    device=None,
-    library=None,
-    transposed=False,
-    checked=True,
-):
+    a: Matrix,
+    kernel: str = "auto",
+    precision: Precision | None = None,
+    options: Options | None = None,
+    device: Device | None = None,
+    library: Path | None = None,
+    transposed: bool = False,
+    checked: bool = True,
+) -> Prepared:
     """Brings A into a kernel's own form, once for all shapes.
 
     a          a scipy.sparse or CuPy sparse matrix, a torch CSR, COO, CSC, BSR or BSC tensor, or a tuple
@@ -210,16 +220,16 @@ def prepare(
 
 
 def plan(
-    a,
-    n,
-    kernel="auto",
-    precision=None,
-    layout="row",
-    c_type=None,
-    options=None,
-    device=None,
-    library=None,
-):
+    a: Matrix,
+    n: int,
+    kernel: str = "auto",
+    precision: Precision | None = None,
+    layout: Layout = "row",
+    c_type: ElementType | None = None,
+    options: Options | None = None,
+    device: Device | None = None,
+    library: Path | None = None,
+) -> Plan:
     """A Plan for B of K x n: prepare(...).plan(n, layout, c_type). For several n of one A, call
     prepare once."""
     return prepare(a, kernel, precision, options, device, library).plan(n, layout, c_type)

@@ -1,8 +1,11 @@
 """The gated half of a block-sparse feed-forward in PyTorch, by include/spmmbench/swiglu.h."""
 
+from __future__ import annotations
+
 import torch
 
 from . import _abi as abi
+from ._hints import Path
 from ._library import load
 from .errors import InvalidArgument
 
@@ -45,7 +48,7 @@ class BlockSwiglu:
     """
 
     @torch.no_grad()
-    def __init__(self, gate, up, library=None):
+    def __init__(self, gate: torch.Tensor, up: torch.Tensor, library: Path | None = None) -> None:
         _check_weights(gate, up)
         self._library = load(library)
         self.shape, self.dtype, self.device = tuple(gate.shape), gate.dtype, gate.device
@@ -74,7 +77,7 @@ class BlockSwiglu:
         begins = ends - counts[order].sum(-1)
         self._pairs = torch.stack([PAIR * order, begins, begins + counts[order, 0], ends], 1).int()
 
-    def device_bytes(self):
+    def device_bytes(self) -> int:
         """Of the tiles and their places."""
         return sum(x.numel() * x.element_size() for x in (self._tiles, self._steps, self._pairs))
 
@@ -90,7 +93,7 @@ class BlockSwiglu:
             return x.contiguous()
         return x
 
-    def __call__(self, x):
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
         x = self._checked(x)
         y = torch.empty((x.shape[0], self.shape[0]), dtype=x.dtype, device=x.device)
         asked = abi.SwigluCall(

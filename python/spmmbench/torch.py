@@ -22,6 +22,8 @@ The gated half of a feed-forward with block-sparse weights, without gradients:
     y = BlockSwiglu(gate, up)(x)                    # silu(x gate^T) * (x up^T)
 """
 
+from __future__ import annotations
+
 import collections.abc
 import weakref
 
@@ -33,7 +35,8 @@ from . import _abi as abi
 from . import _choice, _cuda, _dense, _library, _sparse
 from ._abi import EIGHT_BITS, ELEMENT_BYTES, ELEMENT_OF, ELEMENT_TYPES
 from ._attention import AttentionBlocks, block_attention
-from ._plan import LINE_BYTES
+from ._hints import Device, Matrix, Options, Path, Precision
+from ._plan import LINE_BYTES, Plan
 from ._prepared import LATE, Prepared
 from ._swiglu import BlockSwiglu
 from .errors import Error, InvalidArgument
@@ -160,7 +163,7 @@ def _told(kernel, calls):
 
 
 _AT_ONCE = ("auto", "csr_merge")  # kernels whose first product reads A as it is given
-_ways = {}  # in which A that preparation does not wait for were prepared, by what they have in common
+_ways: dict[tuple, Prepared | None] = {}  # in which A that preparation does not wait for were prepared, by what they have in common
 
 
 def _prepared(a, asked, turned, checked):
@@ -329,22 +332,22 @@ class SparseMatrix(torch.nn.Module):
 
     def __init__(
         self,
-        a,
-        kernel="auto",
-        precision=None,
-        options=None,
-        device=None,
-        library=None,
-        transposed=False,
-        checked=True,
-        calls=None,
-    ):
+        a: Matrix,
+        kernel: str = "auto",
+        precision: Precision | None = None,
+        options: Options | None = None,
+        device: Device | None = None,
+        library: Path | None = None,
+        transposed: bool = False,
+        checked: bool = True,
+        calls: int | collections.abc.Mapping[int, int] | None = None,
+    ) -> None:
         csr = _sparse.csr_of(a)
         if torch.is_tensor(a) and a.requires_grad:
             raise InvalidArgument("A requires a gradient: give its values to forward(X, values)")
-        csr, calls = _asked_for(csr, kernel, options, device, library, calls)
-        most = max(calls.values(), default=None)
-        others = {width: _told(kernel, count) for width, count in calls.items() if count != most}
+        csr, by_width = _asked_for(csr, kernel, options, device, library, calls)
+        most = max(by_width.values(), default=None)
+        others = {width: _told(kernel, count) for width, count in by_width.items() if count != most}
         asked = (_told(kernel, most), precision, options, device, library)
         self._wrap(_Matrix(csr, asked, transposed, checked, kernels=others))
 
@@ -359,22 +362,22 @@ class SparseMatrix(torch.nn.Module):
         return self
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         return self._matrix.shape
 
-    def plan(self, n):
+    def plan(self, n: int) -> Plan:
         """The plan for X of K x n, made at the first call."""
         return self._matrix.plan(_choice.columns(n))
 
-    def settle(self, *widths):
+    def settle(self, *widths: int) -> None:
         """Prepares at once what products of X with so many columns and their gradients would prepare
         later: Plan.settle, of A and A^T. Before a CUDA graph is captured."""
-        widths = [_choice.columns(n) for n in widths]
+        checked = [_choice.columns(n) for n in widths]
         for matrix in (self._matrix, self._matrix.transposed()):
-            for n in widths:
+            for n in checked:
                 matrix.plan(n).settle()
 
-    def transposed(self):
+    def transposed(self) -> SparseMatrix:
         """A^T as such a matrix, made at the first call."""
         matrix = self._matrix.transposed()
         known = matrix.module and matrix.module()
@@ -383,7 +386,7 @@ class SparseMatrix(torch.nn.Module):
             known._wrap(matrix)
         return known
 
-    def forward(self, x, values=None):
+    def forward(self, x: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
         if not torch.is_tensor(x):
             raise InvalidArgument(f"X is a {type(x).__name__}; a torch tensor is wanted")
         if x.layout is not torch.strided or x.is_nested:
@@ -394,10 +397,10 @@ class SparseMatrix(torch.nn.Module):
             raise InvalidArgument(f"values require a gradient and lie on {values.device}, X on {x.device}")
         return self._matrix.product(x, values)
 
-    def __matmul__(self, x):
+    def __matmul__(self, x: torch.Tensor) -> torch.Tensor:
         return self(x)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return repr(self.prepared)
 
 
@@ -449,7 +452,7 @@ class DistributedMatrix(torch.nn.Module):
     others, and both results, of C's type, added. Raises what SparseMatrix raises.
     """
 
-    def __init__(self, a, group=None, **how):
+    def __init__(self, a: Matrix, group: torch.distributed.ProcessGroup | None = None, **how) -> None:
         super().__init__()
         self._group = group
         ranks, rank = torch.distributed.get_world_size(group), torch.distributed.get_rank(group)
@@ -469,13 +472,13 @@ class DistributedMatrix(torch.nn.Module):
             for kept, first, columns in ((near, rank * blocks[1], blocks[1]), (~near, 0, ranks * blocks[1]))
         )
 
-    def settle(self, n):
+    def settle(self, n: int) -> None:
         """Prepares at once what products of X with n columns and their gradients would prepare later:
         Plan.settle."""
         for part in (self._near, self._far):
             part.settle(n)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         rows = self.rows_of_x.stop - self.rows_of_x.start
         if not torch.is_tensor(x) or x.dim() != 2 or x.shape[0] != rows:
             raise InvalidArgument(f"expected this rank's {rows} rows of X as a tensor")
@@ -484,7 +487,7 @@ class DistributedMatrix(torch.nn.Module):
             x = torch.nn.functional.pad(x, (0, 0, 0, missing))
         return _DividedProduct.apply(self._near._matrix, self._far._matrix, self._group, x.contiguous())
 
-    def __matmul__(self, x):
+    def __matmul__(self, x: torch.Tensor) -> torch.Tensor:
         return self(x)
 
 

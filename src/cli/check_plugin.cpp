@@ -51,7 +51,7 @@ bool check_here(const Kernel& kernel, bool host_code) {
   return check.failures.empty();
 }
 
-// In a child process.
+// Checks the kernel in a child process.
 bool check_apart(const std::string& path, const Kernel& kernel, bool host_code) {
   const std::string& name = kernel.info().name;
   std::vector<std::string> words = {"check-plugin", "--here", path + name.substr(name.find(':'))};

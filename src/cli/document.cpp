@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "core/drop_repeats.hpp"
+#include "core/this_build.hpp"
 #include "io/output.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -39,14 +40,16 @@ std::vector<std::string> flags_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_expected_max() != 0; }
 
-// Escapes text for roff: backslashes and dashes are printed as they are, and no line begins with a
-// control character.
+// Escapes text for roff: backslashes and dashes are printed as they are, no line begins with a
+// control character, and a list without blanks may break behind its commas.
 std::string roff(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n')) out += "\\&";
     if (c == '\\') out += "\\e";
     else if (c == '-') out += "\\-";
+    else if (c == ',' && text.find_first_of(" \n", i) != i + 1) out += ",\\:";
     else out += c;
   }
   return out;
@@ -69,9 +72,9 @@ void add_man_options(const CLI::App& app, std::string& page) {
 
 std::string man_page(const CLI::App& app) {
   std::string page = fmt::format(
-      ".TH SPMMBENCH 1 \"\" \"spmmbench\"\n.ad l\n.SH NAME\nspmmbench \\- {}\n"
+      ".TH SPMMBENCH 1 \"\" \"spmmbench {}\"\n.ad l\n.nh\n.SH NAME\nspmmbench \\- {}\n"
       ".SH SYNOPSIS\n.B spmmbench\n.I command\n[\\fIoption\\fR ...]\n.SH OPTIONS\n",
-      roff(app.get_description()));
+      this_build::version, roff(app.get_description()));
   add_man_options(app, page);
   page += ".SH COMMANDS\n";
   for (const CLI::App* command : commands_of(app)) {

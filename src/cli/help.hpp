@@ -15,7 +15,7 @@ void add_footers(CLI::App& app);
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
                         const std::vector<std::string>& arguments);
 
-// With their dashes.
+// The names of an option, with their dashes.
 std::vector<std::string> names_of(const CLI::Option& option);
 std::vector<std::string> option_names(const CLI::App& command);
 

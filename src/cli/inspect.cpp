@@ -11,16 +11,15 @@
 
 #include "cli/commands.hpp"
 #include "cli/inspection_bytes.hpp"
+#include "cli/inspection_text.hpp"
 #include "cli/lists.hpp"
 #include "cli/structure.hpp"
-#include "core/numbered.hpp"
 #include "core/parse_number.hpp"
 #include "core/steady_seconds.hpp"
 #include "io/file.hpp"
 #include "io/input.hpp"
 #include "io/output.hpp"
 #include "reorder/similarity.hpp"
-#include "report/terminal.hpp"
 #include "run/progress.hpp"
 #include "select/features.hpp"
 #include "select/row_overlap.hpp"
@@ -70,7 +69,7 @@ Threshold parse_threshold(const std::string& text) {
 
 using Formats = std::vector<std::pair<const Format*, Options>>;
 
-// Those that a list of names, globs and specs selects, with their options.
+// The formats that a list of names, globs and specs selects, with their options.
 Formats select_formats(const std::string& list) {
   Formats out;
   for (const std::string& item : split_list(list, "--formats")) {
@@ -87,8 +86,12 @@ Formats select_formats(const std::string& list) {
 }
 
 Json stats_json(const FormatStats& stats, std::int64_t nnz) {
-  // COO: 8 bytes of index per nonzero; values of 2 bytes in the 16-bit precisions.
-  const double entries = nnz > 0 ? static_cast<double>(nnz) : 1;
+  // COO: 8 bytes of index per nonzero; values of 2 bytes in the 16-bit precisions. Of a matrix
+  // without nonzeros it takes no byte, and ratios are null.
+  const auto over_coo = [nnz](std::int64_t bytes, std::int64_t per_entry) -> Json {
+    if (nnz == 0) return nullptr;
+    return static_cast<double>(bytes) / static_cast<double>(per_entry * nnz);
+  };
   Json out = {{"bytes_fp32", stats.bytes},
               {"index_bytes", stats.index_bytes},
               {"stored", stats.stored},
@@ -98,9 +101,8 @@ Json stats_json(const FormatStats& stats, std::int64_t nnz) {
               {"nnz_per_tile", stats.nnz_per_tile},
               {"nnz_per_window", stats.nnz_per_window},
               {"window_imbalance", stats.window_imbalance},
-              {"index_over_coo", static_cast<double>(stats.index_bytes) / (8 * entries)},
-              {"fp16_over_coo",
-               static_cast<double>(stats.index_bytes + 2 * stats.stored) / (10 * entries)}};
+              {"index_over_coo", over_coo(stats.index_bytes, 8)},
+              {"fp16_over_coo", over_coo(stats.index_bytes + 2 * stats.stored, 10)}};
   for (const auto& [key, value] : stats.extra) out[key] = value;
   return out;
 }
@@ -220,100 +222,6 @@ Json inspect_matrix(const NamedMatrix& input, const std::vector<Spec>& reorderin
   return out;
 }
 
-void print_structure(const Json& matrix) {
-  const Json &s = matrix["structure"], &length = s["row_length"];
-  print("{}  {} x {}, {}{}\n", matrix["name"].get<std::string>(),
-        matrix["rows"].get<std::int64_t>(), matrix["cols"].get<std::int64_t>(),
-        numbered(matrix["nnz"].get<std::int64_t>(), "nonzero"),
-        matrix["pattern"].get<bool>() ? ", pattern only" : "");
-  print(
-      "  row lengths  min {:.0f}  q1 {:.0f}  median {:.0f}  q3 {:.0f}  p99 {:.0f}  max {:.0f}  "
-      "mean {:.2f}  cv {:.2f}\n",
-      length["min"].get<double>(), length["q1"].get<double>(), length["median"].get<double>(),
-      length["q3"].get<double>(), length["p99"].get<double>(), length["max"].get<double>(),
-      length["mean"].get<double>(), length["cv"].get<double>());
-  print("  empty rows {}  columns in use {}  bandwidth {}  mean |i-j| {:.0f}  symmetric {}\n\n",
-        s["empty_rows"].get<std::int64_t>(), s["referenced_cols"].get<std::int64_t>(),
-        s["bandwidth"].get<std::int64_t>(), s["mean_distance"].get<double>(),
-        s["symmetric_pattern"].get<bool>() ? "yes" : "no");
-}
-
-void print_reorderings(const Json& matrix) {
-  print("  {:<20} {:>9} {:>8} {:>9} {:>8} {:>10} {:>6} {:>8} {:>8}\n", "RS-Tile after", "ms",
-        "windows", "tiles", "nnz/tile", "nnz/window", "CUDA%", "B rows", "1-sim");
-  for (const Json& row : matrix["reorderings"]) {
-    const Json& tile = row["rs_tile"];
-    print(
-        "  {:<20} {:>9.1f} {:>8} {:>9} {:>8.2f} {:>10.1f} {:>6.2f} {:>8.3f} {:>8.3f}\n",
-        clip(row["name"].get<std::string>(), 20), row["reorder_ms"].get<double>(),
-        tile["windows"].get<std::int64_t>(), tile["tiles"].get<std::int64_t>(),
-        tile["nnz_per_tile"].get<double>(), tile["nnz_per_window"].get<double>(),
-        100 * tile["residual_nnz_share"].get<double>(),
-        tile["gathered_rows_of_b"].get<double>() / std::max<double>(1, matrix["nnz"].get<double>()),
-        row["adjacent_cost"].get<double>());
-  }
-  print(
-      "  CUDA%: nonzeros left to CUDA cores; B rows: rows of B that windows fetch, over the "
-      "nonzeros;\n"
-      "  1-sim: 1 - weighted Jaccard similarity of neighbouring rows, mean\n\n");
-}
-
-constexpr const char* kIndexTitle = "index bytes over COO's";
-constexpr const char* kFp16Title = "bytes in fp16 over COO's";
-
-// One line per format, one column per reordering; at most six columns side by side.
-void print_space(const Json& reorderings, const std::string& key, const std::string& title) {
-  constexpr std::size_t kColumns = 6;
-  for (std::size_t first = 0; first < reorderings.size(); first += kColumns) {
-    const std::size_t last = std::min(first + kColumns, reorderings.size());
-    print("  {:<26}", title);
-    for (std::size_t i = first; i < last; ++i)
-      print(" {:>11}", clip(reorderings[i]["name"].get<std::string>(), 11));
-    print("\n");
-    for (const auto& [name, stats] : reorderings[first]["formats"].items()) {
-      print("  {:<26}", clip(name, 26));
-      for (std::size_t i = first; i < last; ++i)
-        print(" {:>11.3f}", reorderings[i]["formats"][name][key].get<double>());
-      print("\n");
-    }
-    print("\n");
-  }
-}
-
-void print_threshold(const Json& reorderings) {
-  for (const Json& row : reorderings) {
-    if (!row.contains("threshold")) continue;
-    print("  {:<20} {:>8} {:>9} {:>11} {:>7} {:>11} {:>13}\n",
-          clip(row["name"].get<std::string>(), 20), "tau_nnz", "nnz/tile", "nnz/window", "CUDA%",
-          "CUDA nnz", "CUDA nnz/row");
-    for (const Json& step : row["threshold"])
-      print("  {:<20} {:>8} {:>9.2f} {:>11.1f} {:>7.2f} {:>11.0f} {:>13.2f}\n", "",
-            step["tau_nnz"].get<int>(), step["nnz_per_tile"].get<double>(),
-            step["nnz_per_window"].get<double>(), 100 * step["residual_nnz_share"].get<double>(),
-            step["residual_nnz"].get<double>(), step["residual_nnz_per_row"].get<double>());
-    print("\n");
-  }
-}
-
-// Adds the numbers of `value` into `sum`, which has the same shape or is null.
-void add(Json& sum, const Json& value) {
-  if (value.is_number()) {
-    sum = (sum.is_null() ? 0.0 : sum.get<double>()) + value.get<double>();
-  } else if (value.is_object()) {
-    for (const auto& [key, item] : value.items()) add(sum[key], item);
-  } else if (value.is_array()) {
-    for (std::size_t i = 0; i < value.size(); ++i) add(sum[i], value[i]);
-  } else {
-    sum = value;
-  }
-}
-
-void divide(Json& sum, double count) {
-  if (sum.is_number()) sum = sum.get<double>() / count;
-  if (sum.is_structured())
-    for (Json& item : sum) divide(item, count);
-}
-
 void require_memory(const CsrMatrix& matrix, const std::string& path) {
   const double needed = inspection_bytes(matrix);
   const auto available = static_cast<double>(available_memory_bytes());
@@ -323,63 +231,64 @@ void require_memory(const CsrMatrix& matrix, const std::string& path) {
                             format_bytes(available)));
 }
 
+// What is inspected of every input.
+struct Asked {
+  LoadOptions load;
+  std::vector<Spec> reorderings;
+  Formats formats;
+  Threshold threshold;
+};
+
+// Null if the input cannot be read or memory does not suffice, of which a line tells.
+Json inspect_input(const std::string& path, const Asked& asked, Parts& parts) {
+  Json matrix;
+  std::string refusal;
+  parts.begin_input();
+  try {
+    const NamedMatrix loaded =
+        parts("loading " + to_printable(path), [&] { return load_input(path, asked.load).a; });
+    require_memory(loaded.csr, path);
+    matrix = inspect_matrix(loaded, asked.reorderings, asked.formats, asked.threshold, parts);
+  } catch (const Error& error) {
+    refusal = error.what();
+  } catch (const std::bad_alloc&) {
+    refusal = path + ": out of host memory";
+  }
+  parts.end_input();
+  if (!refusal.empty()) say("spmmbench: {}\n", refusal);
+  return matrix;
+}
+
 ExitCode inspect(InspectArguments& arguments) {
   arguments.load.bin_type = parse_element_type(arguments.bin_type);
   if (!arguments.dims.empty()) arguments.load.dims = {arguments.dims[0], arguments.dims[1]};
-  const Threshold threshold = parse_threshold(arguments.threshold);
-  const std::vector<Spec> reorderings = parse_reorderings(arguments.reorder);
-  const Formats formats = select_formats(arguments.formats);
+  const Asked asked = {arguments.load, parse_reorderings(arguments.reorder),
+                       select_formats(arguments.formats), parse_threshold(arguments.threshold)};
   const std::vector<std::string> inputs = expand_inputs(arguments.paths);
   const bool headerless = std::ranges::any_of(inputs, is_headerless);
   if (arguments.load.dims && !headerless)
     throw Error("--dims: expected a headerless .bin among the inputs");
   if (arguments.load.bin_type != ElementType::f32 && !headerless)
     throw Error("--bin-type: expected a headerless .bin among the inputs");
-  Json document = Json::array(), mean;
-  std::size_t inspected = 0;
+  Json document = Json::array();
+  MeanInspection mean;
+  ExitCode code = ExitCode::ok;
   // Loading and the structure, and of each reordering its computation and the formats.
-  Parts parts(inputs.size(), 2 + reorderings.size() * (1 + formats.size()));
+  Parts parts(inputs.size(), 2 + asked.reorderings.size() * (1 + asked.formats.size()));
   for (const std::string& path : inputs) {
-    Json matrix;
-    std::string refusal;  // only this input is left out
-    parts.begin_input();
-    try {
-      const NamedMatrix loaded = parts("loading " + to_printable(path),
-                                       [&] { return load_input(path, arguments.load).a; });
-      require_memory(loaded.csr, path);
-      matrix = inspect_matrix(loaded, reorderings, formats, threshold, parts);
-    } catch (const Error& error) {
-      refusal = error.what();
-    } catch (const std::bad_alloc&) {
-      refusal = path + ": out of host memory";
+    Json matrix = inspect_input(path, asked, parts);
+    if (matrix.is_null()) {
+      code = ExitCode::usage;
+    } else if (arguments.json) {
+      document.push_back(std::move(matrix));
+    } else {
+      print_inspection(matrix);
+      mean.count(matrix);
     }
-    parts.end_input();
-    if (!refusal.empty()) {
-      say("spmmbench: {}\n", refusal);
-      continue;
-    }
-    ++inspected;
-    if (arguments.json) {
-      document.push_back(matrix);
-      continue;
-    }
-    print_structure(matrix);
-    print_reorderings(matrix);
-    print_space(matrix["reorderings"], "index_over_coo", kIndexTitle);
-    print_space(matrix["reorderings"], "fp16_over_coo", kFp16Title);
-    print_threshold(matrix["reorderings"]);
-    add(mean, matrix["reorderings"]);
   }
-  if (arguments.json) {
-    print("{}\n", document.dump(2));
-  } else if (inspected > 1) {
-    divide(mean, static_cast<double>(inspected));
-    print("mean of {} matrices\n", inspected);
-    print_space(mean, "index_over_coo", kIndexTitle);
-    print_space(mean, "fp16_over_coo", kFp16Title);
-    print_threshold(mean);
-  }
-  return inspected == inputs.size() ? ExitCode::ok : ExitCode::usage;
+  if (arguments.json) print("{}\n", document.dump(2));
+  else mean.print();
+  return code;
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ std::int64_t parse_positive(std::string_view text, std::string_view whole, std::
   return *value;
 }
 
+Error not_a_range(std::string_view flag, std::string_view text) {
+  return Error(
+      fmt::format("{} {}: expected BEGIN:END:xFACTOR or BEGIN:END:STEP, rising", flag, text));
+}
+
 // What is wrong with the name of `what`, or nothing.
 std::string require_name(const std::string& text, std::string_view what) {
   if (text.empty()) return fmt::format("expected a {}, got an empty name", what);
@@ -80,16 +85,15 @@ std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_vi
       continue;
     }
     const std::size_t second = range.find(':', first + 1);
+    if (second == std::string_view::npos) throw not_a_range(flag, text);
     const std::int64_t begin = parse_positive(range.substr(0, first), text, flag);
     const std::int64_t end =
         parse_positive(range.substr(first + 1, second - first - 1), text, flag);
-    std::string_view step = second == std::string_view::npos ? "x2" : range.substr(second + 1);
+    std::string_view step = range.substr(second + 1);
     const bool times = step.starts_with('x');
     if (times) step.remove_prefix(1);
     const std::int64_t by = parse_positive(step, text, flag);
-    if (end < begin || (times && by < 2))
-      throw Error(
-          fmt::format("{} {}: expected BEGIN:END:xFACTOR or BEGIN:END:STEP, rising", flag, text));
+    if (end < begin || (times && by < 2)) throw not_a_range(flag, text);
     for (std::int64_t n = begin;; n = times ? n * by : n + by) {
       if (values.size() == kMostValues)
         throw Error(fmt::format("{} {}: expected at most {} values", flag, text, kMostValues));

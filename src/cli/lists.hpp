@@ -14,7 +14,7 @@ namespace spmmbench {
 // What --help calls the value of an option that takes one text of several items, with commas.
 inline constexpr const char* kListType = "LIST";
 
-// At commas. Throws Error naming `flag` on an empty item.
+// Splits at commas. Throws Error that names `flag` for an empty item.
 std::vector<std::string> split_list(std::string_view text, std::string_view flag);
 
 // "fp32, tf32, fp16, bf16" for kPrecisions: the names of all values, for help texts.
@@ -57,7 +57,8 @@ void add_seed_option(CLI::App& command, std::uint64_t& seed, const std::string& 
 // command: most would take it for one that is not given.
 void refuse_empty_values(CLI::App& command);
 
-// For CLI11's check(): an integer from 0 to `most`, which CLI11 alone would not hold to 64 bits.
+// For CLI11's check(): accepts an integer from 0 to `most`. CLI11 alone does not tell what exceeds
+// 64 bits.
 CLI::Validator integer_up_to(std::uint64_t most);
 
 // For CLI11's check(): what is wrong with an option's text, or nothing.

@@ -30,8 +30,8 @@ struct MergeArguments {
   bool force = false, overwrite = false;
 };
 
-// Of two rows of one case the later counts where it says as much: a case that was measured, right
-// or wrong, more than one that failed, and this more than one that was skipped.
+// How much a row says of its case: one that was measured (right or wrong) says more than one that
+// failed, and that more than one that was skipped. Of two rows that say as much the later counts.
 int weight(Status status) {
   if (status == Status::ok || status == Status::wrong) return 2;
   return status == Status::skipped ? 0 : 1;
@@ -58,7 +58,7 @@ class Merge {
       add(row, index);
     });
     const RunContext& context = document.context;
-    // Of a joined document, `shards` are those that are complete.
+    // In a joined document `shards` lists the complete ones.
     const bool has_shards = !context.shards.empty() && (document.complete || is_merged(context));
     if (has_shards) shards_.insert(shards_.end(), context.shards.begin(), context.shards.end());
     all_are_shards_ &= !context.shards.empty();

@@ -46,7 +46,7 @@ ResultRow as_launched(ResultRow row) {
   return row;
 }
 
-// For a person to copy: ncu around `spmmbench profile` of the case of one row.
+// The command that a person can copy: ncu around `spmmbench profile` of the case of one row.
 std::string ncu_command(const Work& work, const ResultRow& row, bool cold) {
   std::string text = "ncu";
   for (const std::string& argument : ncu_arguments(cold)) text += ' ' + shell_word(argument);

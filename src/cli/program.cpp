@@ -70,6 +70,7 @@ ExitCode run_program(int argc, char** argv) {
   app.set_config(
          "--config", "",
          "Options from a TOML file, in a section named like the command: [run], [show], ...")
+      ->type_name("FILE")
       ->check([](const std::string& path) {  // an empty value is refused below
         if (path.empty() || std::filesystem::is_regular_file(path)) return std::string();
         const bool other = std::filesystem::exists(path);

@@ -14,14 +14,14 @@ namespace spmmbench {
 std::vector<float> block_scales_of(const CsrMatrix& a, Precision precision);
 std::vector<float> block_scales_of(const DenseMatrix& b, Precision precision);
 
-// Of a drawn B, whose elements stay within (-1, 1).
+// Draws the scales of a random B, so that its elements stay within (-1, 1).
 std::vector<float> drawn_block_scales(std::int64_t rows, std::int64_t columns, std::uint64_t seed,
                                       Precision precision);
 
 // Powers of two, for the exact test: `count` of them.
 std::vector<float> exact_block_scales(std::int64_t count, std::uint64_t seed);
 
-// Of the block of A that has the element; 1 where blocks have no scales.
+// The scale of the block of A that holds the element; 1 if blocks have no scales.
 inline float block_scale(const CsrMatrix& a, std::int64_t row, std::int64_t column) {
   return a.block_scales.empty() ? 1 : a.block_scales[scale_at_a(row, column, a.cols)];
 }

@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::int64_t kSectorBytes = 32, kCacheLineBytes = 128;  // of the L2 cache
 
-// With lines that start at multiples of `bytes`.
+// The view with lines that start at multiples of `bytes`.
 DenseView with_pitch(DenseView view, std::int64_t bytes) {
   const std::int64_t step = bytes / static_cast<std::int64_t>(bytes_of(view.type));
   view.ld = (view.line_length() + step - 1) / step * step;

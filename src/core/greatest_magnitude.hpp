@@ -9,7 +9,7 @@
 
 namespace spmmbench {
 
-// Of the finite values; 0 without one.
+// The greatest magnitude among the finite values; 0 if there is none.
 inline float greatest_magnitude(const std::vector<float>& values) {
   float greatest = 0;
 #pragma omp parallel for schedule(static) reduction(max : greatest)

@@ -22,7 +22,7 @@ std::int64_t longest_row(const CsrMatrix& matrix);
 
 // The rows of a sample: this many that share a cache line of row pointers, in this many places.
 inline constexpr std::int64_t kSampledPlaces = 128, kRowsOfPlace = 8;
-// From such a sample; the matrix has a row at least.
+// The share of empty rows in such a sample; the matrix has at least one row.
 double share_of_empty_rows(const CsrMatrix& matrix);
 
 }  // namespace spmmbench

@@ -25,7 +25,7 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// Without the dashes before the name of an option.
+// How many letters a name has, without the dashes before the name of an option.
 std::size_t letters(std::string_view name) {
   const std::size_t first = name.find_first_not_of('-');
   return first == std::string_view::npos ? 0 : name.size() - first;

@@ -36,7 +36,7 @@ struct BcsrPattern {
     std::int64_t filled = 0;   // block rows with a block
   };
   Totals totals() const;
-  // Of a pattern of which the sizes alone are known.
+  // The same for a pattern whose blocks are not listed, from its totals.
   FormatStats stats(const Totals& totals, int value_bytes) const;
 };
 

@@ -208,8 +208,8 @@ Group group_at(const CsrMatrix& matrix, std::int64_t place) {
   return {first, std::min(first + kGroupRows, matrix.rows), 0};
 }
 
-// In proportion to their nonzeros: a group with many of them is drawn more than once, and counts
-// so.
+// Draws groups in proportion to their nonzeros. A group with many of them may be drawn, and then
+// counts, more than once.
 std::vector<Group> draw_groups(const CsrMatrix& matrix, const std::vector<std::int64_t>& rows) {
   std::vector<Group> drawn;
   drawn.reserve(rows.size());

@@ -54,7 +54,7 @@ std::vector<std::uint64_t> cuda_checksums(
 
 inline constexpr std::size_t kPieceBytes = 128;
 inline constexpr std::size_t kMostPieces = 16;  // of a launch, whose arguments have at most 4 KiB
-// At most kPieceBytes, and where they belong in a device's memory.
+// At most kPieceBytes bytes, and where in a device's memory they belong.
 struct Piece {
   unsigned char* at;
   std::span<const unsigned char> bytes;

@@ -14,7 +14,7 @@ namespace spmmbench {
 
 class CsrOnDevice {
  public:
-  // Of arrays that lie there, as DeviceCsr describes them.
+  // Takes over arrays that lie on the device, as DeviceCsr describes them.
   CsrOnDevice(std::int64_t rows, std::int64_t cols, std::int64_t nnz, ElementType value_type,
               Buffer row_ptr, Buffer col_idx, Buffer values)
       : row_ptr_(std::move(row_ptr)),

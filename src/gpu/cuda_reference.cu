@@ -101,7 +101,7 @@ __device__ Finding join_warp(Finding found) {
   return found;
 }
 
-// Of the block of A and that of B which the product of A(row, k) and B(k, col) is in.
+// The product of the scales of the two blocks that hold A(row, k) and B(k, col).
 __device__ double block_scale(const UploadedCsr& a, const DenseView& b, std::int64_t row,
                               std::int64_t k, std::int64_t col) {
   return static_cast<double>(a.block_scales[scale_at_a(row, k, a.cols)]) *

@@ -107,7 +107,7 @@ struct DestroyStream {
   void operator()(CUstream_st* stream) const { SPMMBENCH_CUDA_NOEXCEPT(cudaStreamDestroy(stream)); }
 };
 
-// Of a thread and a device: they take longer to make than a case has time for.
+// What the watchers of one thread and device share, since a case has no time to make it anew.
 struct Shared {
   std::unique_ptr<CUstream_st, DestroyStream> stream;
   // A ticket, whether warps looked until the end, and behind both ranges and answers.

@@ -88,7 +88,8 @@ struct Values {
   }
 };
 
-// Of the finite values, as bits of fp32, which ascend with it.
+// Finds the greatest magnitude of the finite values. It is kept as bits of fp32, which ascend with
+// the magnitude.
 __global__ void __launch_bounds__(kCsrThreads)
     find_greatest(const void* values, ElementType type, std::int64_t count, unsigned* greatest) {
   constexpr unsigned kInfinity = 0x7F800000U, kMagnitude = 0x7FFFFFFFU;

@@ -16,7 +16,7 @@ ClockState nvml_clock_state(const std::string& uuid);  // uuid as in DeviceInfo
 // seen.
 int nvml_other_processes(const std::string& uuid);
 
-// Of a device's memory and of its division into instances.
+// Whether a device's memory corrects errors, and whether the device is divided into instances.
 struct DeviceModes {
   std::optional<bool> ecc, mig;
 };

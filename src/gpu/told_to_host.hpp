@@ -19,7 +19,7 @@ namespace spmmbench {
 // Adds to Device::bytes_to_host of a GPU.
 void count_bytes_to_host(Device& device, std::uint64_t bytes);
 
-// For one build at a time. Making the memory takes longer than most builds, so it is kept until
+// Memory for one build at a time. Making it takes longer than most builds, so it is kept until
 // the process ends.
 class ToldToHost {
  public:
@@ -49,7 +49,8 @@ class ToldToHost {
     count_bytes_to_host(device_, bytes);
     return *as<T>();
   }
-  // Of the device. It is zero whenever no kernel runs: who counts with it sets it back.
+  // A counter on the device. It is zero whenever no kernel runs: a kernel that counts with it sets
+  // it back.
   unsigned* arrivals() const { return block_->arrivals; }
 
  private:

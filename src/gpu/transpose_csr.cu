@@ -29,8 +29,9 @@ unsigned transposing_ctas(std::int64_t threads) {
       std::max<std::int64_t>(1, (threads + kTransposeThreads - 1) / kTransposeThreads));
 }
 
-// Of each entry its row and, in the lower half, its number. Here neighbours look at the same
-// offsets for it; once they are sorted, each looks elsewhere.
+// Writes for each entry its row (upper half) and its number (lower half). At this point
+// neighbouring threads search the same offsets for the row; once entries are sorted, each would
+// search elsewhere.
 __global__ void number(DeviceCsr a, std::uint64_t* out) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kTransposeThreads + threadIdx.x;
   if (i < a.nnz)
@@ -38,8 +39,8 @@ __global__ void number(DeviceCsr a, std::uint64_t* out) {
              static_cast<std::uint32_t>(i);
 }
 
-// Of A^T: from the entries of A sorted by column, with the numbers of `number`. `source_of_a`: of
-// each entry of A; null: the same.
+// Fills A^T from the entries of A sorted by column, with the numbers that `number` wrote.
+// `source_of_a`: where the value of each entry of A lies; null: at the entry's own place.
 template <class Bits>
 __global__ void fill_transposed(DeviceCsr a, const std::int32_t* source_of_a,
                                 const std::int32_t* sorted_columns, const std::uint64_t* numbers,
@@ -67,7 +68,7 @@ struct Arrays {
   Buffer row_ptr, col_idx, values, source;
 };
 
-// Of a number of a column.
+// How many bits the number of a column takes.
 int bits_of_columns(const DeviceCsr& a) {
   return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(a.cols - 1, 1)));
 }

@@ -1,10 +1,10 @@
 #pragma once
 // A kernel that looks at elements of C, on a stream of its own, while launches write them.
 //
-// Of launches that are enqueued together, C shows what the last one wrote. One that sees another
-// behind it, which will write the same C, could leave its work out: a launch of a CUDA graph whose
-// successor begins early (programmatic dependent launch) sees that, and so does one that asks the
-// host. But whoever looks at C on and on finds what each of them wrote.
+// If launches are enqueued together, C shows only what the last one wrote. A launch that knows of a
+// successor, which will write the same C, could leave its work out. It can know: a launch of a CUDA
+// graph whose successor begins early (programmatic dependent launch) sees it, and any launch can
+// ask the host. A kernel that looks at C all the time finds what each of them wrote.
 
 #include <cstddef>
 #include <cstdint>

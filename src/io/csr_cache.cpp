@@ -113,11 +113,14 @@ CachedMatrix read_csr_cache(const std::string& path) {
   const MappedFile file(path);
   std::string_view rest = file.bytes();
   CacheHeader header{};
-  if (rest.size() < sizeof header || std::memcmp(rest.data(), kMagic, sizeof kMagic) != 0) {
+  if (!rest.starts_with(std::string_view(kMagic, sizeof kMagic))) {
     const std::string foreign = describe_foreign_content(rest);
     throw Error(fmt::format("{}: expected a CSR cache written by 'spmmbench convert', got {}", path,
                             foreign.empty() ? quote(rest.substr(0, 8)) : foreign));
   }
+  if (rest.size() < sizeof header)
+    throw Error(fmt::format("{}: truncated: expected a header of {} bytes, got {}", path,
+                            sizeof header, rest.size()));
   std::memcpy(&header, rest.data(), sizeof header);
   if (header.version != kVersion)
     throw Error(fmt::format("{}: expected version {} of the CSR cache, got {}: convert it again",

@@ -180,15 +180,14 @@ void expand_list(const std::string& path, int depth, Expanded& out) {
     line.erase(0, line.find_first_not_of(kBlanks));
     line.erase(line.find_last_not_of(kBlanks) + 1);
     if (line.empty() || line.starts_with('#')) continue;
-    if (line.starts_with('@')) {
-      expand(line, depth + 1, out);
-      continue;
-    }
+    const bool is_list = line.size() > 1 && line.front() == '@';
     try {
-      expand(line, depth, out);
+      if (is_list) require_there(line.substr(1));
+      else expand(line, depth, out);
     } catch (const Error& error) {
       throw Error(fmt::format("{}:{}: {}", path, number, error.what()), error.code());
     }
+    if (is_list) expand(line, depth + 1, out);  // whose errors name a line of their own
   }
   if (out.inputs.size() == before) throw Error(fmt::format("{}: no PATH in this list", path));
 }

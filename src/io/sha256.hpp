@@ -31,7 +31,7 @@ class Sha256 {
 // unless `pattern`.
 std::string matrix_sha256(const CsrMatrix& matrix, bool pattern);
 
-// Of the file's content; empty where it is no file or cannot be read.
+// The SHA-256 of the file's content; empty if it is no file or cannot be read.
 std::string file_sha256(const std::string& path);
 
 }  // namespace spmmbench

@@ -32,7 +32,7 @@ bool has_member(const Struct& given, Member Struct::*member) {
   return static_cast<std::size_t>(end - reinterpret_cast<const char*>(&given)) <= given.size;
 }
 
-// Of A or B, in fp8: 1 where the caller gives none. Throws Error for what is no scale.
+// The scale of A or B in fp8; 1 if the caller gives none. Throws Error for what is no scale.
 template <class Struct>
 float scale_of_given(const Struct& given, const char* name) {
   if (!has_member(given, &Struct::scale) || given.scale == 0) return 1;

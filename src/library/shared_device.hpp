@@ -38,7 +38,7 @@ class Turn {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Of the current GPU, or of the host. Throws Unsupported without one.
+// The shared device of the current GPU, or of the host. Throws Unsupported if there is no GPU.
 SharedDevice& shared_device(DeviceKind kind);
 
 // Which the device's own stream is ordered with. 1 is cudaStreamLegacy.

@@ -36,7 +36,7 @@ class MembersPlan : public Plan {
   std::int64_t members_;
 };
 
-// Of a plan that takes scalars.
+// The same for a plan that takes scalars.
 class ScaledMembersPlan final : public MembersPlan, public ScalingPlan {
  public:
   using MembersPlan::MembersPlan;

@@ -13,8 +13,8 @@ struct BitCheck {
   std::int64_t predicted = 0, equal = 0;  // elements
 };
 
-// Of the C that the plan's last launch left. Nothing is predicted of a plan that does not say how
-// it adds up.
+// Checks the C that the plan's last launch left. Nothing is predicted for a plan that does not say
+// in which order it adds up.
 BitCheck check_bits(const CaseInput& input, Plan& plan);
 
 }  // namespace spmmbench

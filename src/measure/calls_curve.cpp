@@ -33,7 +33,7 @@ class DownloadedCsr final : public LazyCsr {
   std::optional<CsrMatrix> copy_;
 };
 
-// In microseconds.
+// The time of preparation and the calls together, in microseconds.
 double time_once(const KernelChoice& choice, Problem problem, const Spec& reorder,
                  const Operands& operands, std::int64_t calls, Device& device,
                  const Scalars& scalars, std::int64_t members, const Clock& clock) {

@@ -261,7 +261,7 @@ bool passes_repeats(const CaseInput& input, const std::function<void()>& launch,
   return repeats.right;
 }
 
-// Of threads that the kernel has begun.
+// Notes the processor time of threads that the kernel has begun.
 void note_threads(const NewThreads& threads, const Device& device, ResultRow& row) {
   constexpr double kLeastMs = 5;  // several times what a driver's own threads work
   const double ms = device.info().kind == DeviceKind::cuda ? threads.seconds() * 1e3 : 0;

@@ -51,7 +51,7 @@ struct Rates {
 
 Rates measure_rates(Device& device) { return {fastest_writes(device), most_flops(device)}; }
 
-// Of a GPU they are measured once in a process, since that takes as long as a few samples.
+// The rates of a GPU are measured once in a process, since that takes as long as a few samples.
 Rates fastest_rates(Device& device) {
   if (device.info().kind == DeviceKind::host) return measure_rates(device);
   static std::mutex guard;

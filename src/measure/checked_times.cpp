@@ -147,7 +147,7 @@ class LateLaunches {
  public:
   explicit LateLaunches(TimedCase& timed) : case_(timed) {}
 
-  // Of the first batch, where hot samples have batches of `most`.
+  // Chooses the length of the first batch, if hot samples have batches of up to `most`.
   void choose_first(int most) { next_ = length_up_to(most); }
   void make_first_ready() { case_.checks.make_ready(next_, false); }
 
@@ -408,7 +408,7 @@ Timing take_steadily(TimedCase& timed, const std::function<Timing()>& sample) {
 
 // Says in the row how far the CPU was the case's own.
 Timing take_hot(TimedCase& timed, LateLaunches& late, const SampleLimits& limits) {
-  // Of the threads of OpenMP, with a margin for the program's own.
+  // How many processors may work for each thread of OpenMP; the margin is for the program's own.
   constexpr double kMostProcessors = 1.25;
   HotSamples hot(timed, late);
   const Preemptions preemptions;

@@ -116,7 +116,7 @@ struct PreparedA {
   std::string exact_kernel;           // that prepared it: another where `auto` measured and picked
 };
 
-// Of a case: its problem and C, and `take_c`, `update` and `members` as CaseInput has them.
+// What the exact test needs of a case; `take_c`, `update` and `members` are as in CaseInput.
 struct ExactSetting {
   Problem problem;
   ExactOperands& operands;

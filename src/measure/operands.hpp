@@ -26,7 +26,7 @@ namespace spmmbench {
 struct Operands {
   Buffer b_memory, c_memory;
   DenseView b, c;
-  // Of the blocks of B, whichever view it is; empty: they have none.
+  // The scales of the blocks of B, the same for every view; empty if blocks have none.
   std::vector<float> scales_of_b;
   Buffer scales_memory;          // the same
   std::size_t tail_bytes = 0;    // behind C, which OperandForm::c_row_multiple lets a kernel write
@@ -45,8 +45,8 @@ struct Operands {
   float block_scale_of_b(std::int64_t k, std::int64_t j) const {
     return scales_of_b.empty() ? 1 : scales_of_b[scale_at_b(k, j, b.cols)];
   }
-  // Of each guard: as many rows as a tile may write behind the end of C, up to 1/32 of C, and at
-  // least 64 KiB.
+  // The size of each guard: as many rows as a tile may write behind the end of C, up to 1/32 of C,
+  // and at least 64 KiB.
   std::size_t guard_bytes() const;
 };
 
@@ -74,7 +74,7 @@ bool is_intact(const Operands& operands, Device& device);
 // guards.
 std::string damage_around_c(const Operands& operands, Device& device);
 
-// Of all arrays of A, and of its copy on the device where there is one.
+// A checksum of all arrays of A, and of its copy on the device if there is one.
 std::uint64_t checksum_of_a(const SparseOperand& a, Device& device);
 
 // Whether a kernel wrote to B, which the reference and all kernels of the group read. Fills B again

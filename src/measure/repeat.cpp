@@ -18,7 +18,7 @@ Image image_of(Device& device, const DenseView& c) {
   return image;
 }
 
-// Without the padding between lines.
+// Whether two C are the same to the bit, the padding between lines left out.
 bool same_bits(const DenseView& c, const void* a, const void* b) {
   const std::size_t pitch = static_cast<std::size_t>(c.ld) * bytes_of(c.type);
   const std::size_t used = static_cast<std::size_t>(c.line_length()) * bytes_of(c.type);

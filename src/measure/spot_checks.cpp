@@ -96,7 +96,8 @@ std::int64_t SpotChecks::row_by_work() {
   return picked ? row : -1;
 }
 
-// Of the blocks that the product of entry `e` with column `j` of those watched is in.
+// The product of the scales of the blocks that entry `e` and its element of B lie in, for column
+// `j` of those watched.
 double SpotChecks::block_scales_at(const Watched& watched, std::int64_t e, std::int64_t j) const {
   const std::int64_t k = a_.col_idx[e];
   return static_cast<double>(block_scale(a_, watched.row, k)) *
@@ -239,7 +240,7 @@ void SpotChecks::watch() {
     const std::int64_t row = by_work ? row_by_work() : short_row();
     if (row < 0) continue;
     const std::int64_t k = a_.row_length(row);
-    // Of a line of C, so that it is read at once.
+    // Neighbours on a line of C, so that they are read at once.
     const std::int64_t columns =
         b.layout == Layout::row_major
             ? std::min({n, kColumns, std::max<std::int64_t>(kProducts / kWatchedRows / k, 1)})

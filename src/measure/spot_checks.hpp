@@ -57,19 +57,19 @@ class SpotChecks {
   SpotChecks(const SpotChecks&) = delete;
   SpotChecks& operator=(const SpotChecks&) = delete;
 
-  // Of a launch of the batch that `before` was called for.
+  // The B of a launch of the batch that `before` was called for.
   const DenseView& b(int launch) const {
     return views_[(batch_.first_view + launch) % views_.size()];
   }
   int views() const { return static_cast<int>(views_.size()); }
-  // Of a batch. Of more, some would have the B of an earlier one, whose product a kernel could
-  // keep. (Where launches read C, each has another C to add to.)
+  // The most launches of a batch. With more, some would get a B that an earlier launch had, whose
+  // product a kernel could have kept. (If launches read C, each has another C to add to.)
   int most_launches() const {
     return constant_b_ || update_.beta != 0 ? std::numeric_limits<int>::max() : views();
   }
 
-  // Of a batch of this many launches. Without `write_now`, write_changes is called within the
-  // batch, before its last launch.
+  // Call it before a batch of this many launches. Without `write_now`, call write_changes within
+  // the batch, before its last launch.
   void before(int launches, bool write_now = true);
   // Draws the changes of the batch that comes next, and computes what they make of C. Spares
   // `before` that of the same batch.
@@ -86,10 +86,10 @@ class SpotChecks {
   void write_changes(double after_us = 0);
   // Enqueues reading what `after` needs of C, on a GPU: no work of another stream comes between.
   void read_soon();
-  // That batch. Throws WrongLaunch, which calls its last launch `what`.
+  // Checks that batch. Throws WrongLaunch, whose message calls the batch's last launch `what`.
   void after(const char* what = "a timed launch");
-  // Of a batch that a Watcher looks at while it runs: each launch has to leave a C of its own. Not
-  // where B stays, nor where launches read C, which shows each of them in the last.
+  // Whether a Watcher can look at a batch while it runs: each launch must leave a C of its own. It
+  // cannot if B stays the same; if launches read C, the last C shows each of them anyway.
   bool can_be_watched() const { return !constant_b_ && update_.beta == 0; }
   // Takes the place of `before`: what changes is for any of the launches.
   void before_watched(int launches) {
@@ -100,7 +100,7 @@ class SpotChecks {
   // What these elements are when launches have written them, for that one and others that chance
   // picks: as many as can be computed while a batch runs.
   std::vector<ValueRange> watched_ranges(int launches);
-  // Of a range that its element has not been found in.
+  // Describes a range that the watched element has not been found in.
   WrongLaunch not_found(std::size_t range) const;
   void restore();  // B as it was made
   int length_up_to(int most) { return std::uniform_int_distribution(1, most)(random_); }
@@ -119,13 +119,13 @@ class SpotChecks {
 
     std::int64_t columns() const { return static_cast<std::int64_t>(old.size()); }
   };
-  // Of `Watched::columns` elements of row k of B.
+  // A change of `Watched::columns` elements of row k of B.
   struct Change {
     std::int64_t k, column;
     std::int64_t first;                   // element of B's memory
     std::vector<unsigned char> was, now;  // as B stores them
   };
-  // Of launches that follow each other.
+  // A batch of launches that follow each other.
   struct Checked {
     int launches = 0;
     bool late = false;                // B changes before the last of them
@@ -138,7 +138,7 @@ class SpotChecks {
 
   std::int64_t short_row();
   std::int64_t row_by_work();
-  // Of a value of B for each nonzero of the row, in column `j` of those watched.
+  // The sum of a watched row, in column `j` of those watched, with `value_of_b` for each nonzero.
   template <class ValueOfB>
   TwoTermSum sum_of(const Watched& watched, std::int64_t j, const ValueOfB& value_of_b) const;
   template <class Sum, class ValueOfB>
@@ -150,9 +150,9 @@ class SpotChecks {
   void add_error(const char* what, double error, double mean_square, const Verdict& verdict);
   void add_other_view(Watched& watched) const;
   double changed_b(std::int64_t at) const;  // element `at` of its memory
-  // Of the first column, when a launch with that B has written it.
+  // Between which values the first watched column lies once a launch with that B has written it.
   ValueRange range_of(const Watched& watched, const DenseView& b) const;
-  // Of the element, before the last launch of the batch.
+  // The updates of the element by the launches before the last one of the batch.
   UpdateChain chain_of(const Watched& watched, std::int64_t j) const;
   std::int64_t row_of_c(const Watched& watched) const {
     return row_ids_.empty() ? watched.row : row_ids_[watched.row];

@@ -31,8 +31,8 @@ bool WatchedBatches::launch(const Batch& batch, const Batch::Meanwhile& meanwhil
   // An element can change between two looks. A launch that writes it is missed rarely, and another
   // time seen: at one look in ten, 2,000 elements would all be seen but for a probability of 2e-13.
   constexpr int kMostTries = 16;
-  // Of launches of which no element at all is found there are none, or few. A kernel that works in
-  // some of its launches only, as chance has it, has more of them in several tries.
+  // There are none, or few, launches of which no element at all is found. A kernel that works in
+  // only some of its launches, by chance, has more of them in several tries.
   constexpr std::size_t kOneOf = 8;
   constexpr int kMostSparse = 3;
   // Tries in a row in which the watcher gave up before the launches were over, some 20 ms after it

@@ -38,7 +38,7 @@ class LocalA {
   std::uint64_t checksum_;
 };
 
-// Its product by one kernel with a B of one shape. Everything that it is given outlives it.
+// The product of a part by one kernel, with a B of one shape. All arguments outlive it.
 class LocalProduct {
  public:
   // `rows`: those of the drawn B that this one has (make_operands).

@@ -31,7 +31,7 @@ bool is_inner(const CsrMatrix& a, std::int64_t row, const Range& own) {
 
 constexpr int kBits = 64;  // of a set of parts; parts that many apart share one
 
-// Of each row of B the parts that need it and do not have it.
+// For each row of B a bit for every part that needs the row and does not have it.
 std::vector<std::uint64_t> receivers_of(const RowParts& parts) {
   std::vector<std::uint64_t> receivers(parts.b.back().end, 0);
   for (int part = 0; part < parts.count(); ++part)
@@ -47,7 +47,7 @@ std::uint64_t gray_rank(std::uint64_t set) {
   return set;
 }
 
-// Of ascending rows those that `range` has, as positions.
+// The positions of those of the ascending rows that lie in `range`.
 Range within(const std::vector<std::int32_t>& rows, const Range& range) {
   const auto first = std::lower_bound(rows.begin(), rows.end(), range.begin);
   const auto last = std::lower_bound(first, rows.end(), range.end);
@@ -58,7 +58,8 @@ struct Reads {
   std::int64_t together = 0, single = 0;
 };
 
-// Of the rows of B that are not `own`, by neighbouring rows of A together and by nonzeros.
+// Counts reads of rows of B that are not `own`: once for each block of neighbouring rows of A, and
+// once for each nonzero.
 Reads count_reads(const CsrMatrix& a, const Range& rows, const Range& own) {
   std::vector<std::int64_t> last_read(a.cols, -1);  // by which rows of A, counted in blocks
   Reads reads;
@@ -76,7 +77,7 @@ Reads count_reads(const CsrMatrix& a, const Range& rows, const Range& own) {
   return reads;
 }
 
-// In every part, behind what the product moves in memory.
+// Whether, in every part, reads in place take less time than what the product moves in memory.
 bool reads_in_place_hide(const RowParts& parts) {
   for (int part = 0; part < parts.count(); ++part) {
     const std::int64_t reads = parts.most_reads_in_place[part];

@@ -56,12 +56,12 @@ inline constexpr std::int64_t kRowsReadTogether = 16;
 // that the C of one product is the B of the next; else there are equally many in each part.
 struct RowParts {
   std::vector<Range> a, b;
-  // By part: the rows of B that its rows of A refer to and that other parts have, ascending.
+  // For each part the rows of B that its rows of A refer to and that other parts have, ascending.
   std::vector<std::vector<std::int32_t>> needed;
   // By part: how many rows its kernel reads of those where they lie: each once for every
   // kRowsReadTogether rows of A that refer to it; and at the most: once for each nonzero.
   std::vector<std::int64_t> reads_in_place, most_reads_in_place;
-  // By part: how many of its first rows of A refer to its own rows of B alone.
+  // For each part how many of its first rows of A refer to its own rows of B alone.
   std::vector<std::int64_t> inner;
 
   int count() const { return static_cast<int>(a.size()); }

@@ -43,7 +43,7 @@ PeerRange::PeerRange(Team& team, std::unique_ptr<PeerMemory> memory,
   const std::vector<std::string> addresses = group.exchange(address);
   team.alone([&] {
     try {
-      // To one and from one at a time: no more wait at a socket than it holds.
+      // Sends to one rank and receives from one at a time: a socket never has to hold more.
       for (int step = 1; step < ranks; ++step) {
         socket->send(addresses[(own + step) % ranks], own, parts[own].get());
         auto [from, descriptor] = socket->receive();

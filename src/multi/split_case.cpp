@@ -178,8 +178,8 @@ double SplitA::reads_of_a_row() const {
   return rows > 0 ? reads / rows : 1;
 }
 
-// Of this rank, where `transfer_us` is that of the slowest. A rank that pulls less has done sooner;
-// with NCCL those that send to each other have done at once.
+// How this rank gathers; `transfer_us` is the time of the slowest rank. A rank that pulls less is
+// done sooner; with NCCL, ranks that send to each other are done at the same time.
 Gathering SplitA::gathering_of(const SplitProduct& split, double transfer_us,
                                const Exchange& exchange) const {
   Gathering gathering = {.us = transfer_us};

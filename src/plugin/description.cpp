@@ -71,7 +71,7 @@ void check_option(const spmmbench_option& option) {
   }
 }
 
-// Of a kernel whose options were checked.
+// Checks a variant of a kernel whose options were checked.
 template <class Require>
 void check_variant(const spmmbench_variant& variant, const spmmbench_kernel& kernel,
                    const Require& require) {

@@ -39,7 +39,7 @@ inline std::string text(const char* given) {
 // Whether it can name a kernel, an option or a stage: letters, digits, '_', '-' and '.', at
 // most 64.
 bool is_word(std::string_view text);
-// Of at most 1000 characters.
+// Whether the text is one line of at most 1000 characters.
 bool is_line(std::string_view text);
 
 // What a kernel says of itself, in the struct of this version: what a library of version 1 has not

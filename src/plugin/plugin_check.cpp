@@ -92,14 +92,14 @@ CsrMatrix band_matrix(std::int64_t rows, bool ones) {
   return a;
 }
 
-// In fp8: powers of two, so that products stay exact.
+// The scales in fp8 are powers of two, so that products stay exact.
 constexpr float kScaleOfA = 2, kScaleOfB = 4;
 
 float value_of_b(std::int64_t i, std::int64_t j, int which) {
   return static_cast<float>((i * 3 + j * 2 + which) % 3 - 1);
 }
 
-// Of C before launch_scaled.
+// The value of an element of C before launch_scaled.
 float value_of_old_c(std::int64_t i, std::int64_t j) {
   return static_cast<float>((i + j * 2) % 5 - 2);
 }
@@ -353,7 +353,7 @@ class Checker {
     return fault.empty() ? "" : "second launch, with another B: " + fault;
   }
 
-  // Of each N that the kernel takes.
+  // A shape for each N to try that the kernel takes.
   std::vector<Shape> shapes_of(const SparseOperand& a) const {
     Shape shape{.c_type = type_of_c(a.precision, info_.c_types.front()),
                 .layout = info_.layouts.front()};

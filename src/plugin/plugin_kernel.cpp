@@ -33,7 +33,7 @@ class Calls {
     check(name, contained(name, function));
   }
 
-  // For functions without a status.
+  // Calls a function that returns no status.
   template <class Function>
   static void contain(const Function& function) noexcept {
     function();  // an exception here ends the process
@@ -264,7 +264,7 @@ class PluginPlan : public Plan {
   Device& device_;
 };
 
-// Of a kernel that takes scalars.
+// The plan of a kernel that takes scalars.
 class ScalingPluginPlan final : public PluginPlan, public ScalingPlan {
  public:
   using LaunchScaled = decltype(spmmbench_kernel::launch_scaled);

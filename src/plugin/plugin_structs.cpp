@@ -24,7 +24,7 @@ spmmbench_csr typed_a(const spmmbench_kernel& kernel, const SparseOperand& a) {
   return c;
 }
 
-// Of row_ptr, col_idx, values and row_ids.
+// The bytes of row_ptr, col_idx, values and row_ids.
 std::array<std::size_t, 4> bytes_of_arrays(const spmmbench_csr& a, bool has_row_ids) {
   const auto index_bytes = [](std::int32_t type) { return type == SPMMBENCH_I64 ? 8U : 4U; };
   const auto nnz = static_cast<std::size_t>(a.nnz), rows = static_cast<std::size_t>(a.rows);

@@ -13,7 +13,7 @@ namespace spmmbench {
 
 bool wants_a_on_device(const spmmbench_kernel& kernel);
 
-// Of A's values as a kernel is given them.
+// The type of A's values as the kernel gets them.
 ElementType value_type_of(const spmmbench_kernel& kernel, const SparseOperand& a);
 
 // What the program holds on the device for the plans of a kernel.

@@ -1,6 +1,6 @@
 #pragma once
-// For matrices with few nonzeros for their sizes. Tables with an entry per row or column would be
-// far larger than the matrix, so rows and columns without entries are left out first.
+// Makes matrices with few nonzeros for their sizes smaller. Tables with an entry per row or column
+// would be far larger than the matrix, so rows and columns without entries are left out first.
 
 #include <cstdint>
 #include <vector>

@@ -24,7 +24,7 @@ class RowKeys {
     bits_ = std::max(1, bits_of(none_));
   }
 
-  // Of a row of this many columns, which ascend. Empty rows have the largest.
+  // The key of a row with these ascending columns. Empty rows have the largest key.
   SPMMBENCH_HOST_DEVICE constexpr std::uint32_t of_row(const std::int32_t* columns,
                                                        std::int64_t length) const {
     std::uint32_t key = 0;

@@ -149,8 +149,8 @@ std::vector<std::uint64_t> near_row(std::int32_t own, const Rows& all, const Lis
   return out;
 }
 
-// Of every cluster how it ranks others, best first. Clusters that follow one another share an
-// array.
+// For every cluster the others, ranked with the best first. Clusters that follow one another share
+// an array.
 class Ranks {
  public:
   explicit Ranks(std::int32_t count) : end_(count), of_part_((count + kPart - 1) / kPart) {}
@@ -237,7 +237,7 @@ struct Joined {
   std::vector<std::int32_t> of;      // of each new cluster the two
 };
 
-// By those that the two of each cluster ranked.
+// Ranks clusters by the ranks that the two parts of each gave.
 Ranks rank_clusters(const CsrMatrix& matrix, const Clusters& all, const Joined& joined,
                     const Ranks& before) {
   Ranks out(all.count());

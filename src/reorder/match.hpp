@@ -21,7 +21,7 @@ struct Form {
   Height height = Height::all;
   bool by_distance = false;  // rows are sorted once more (rim_distance.hpp)
 };
-// Of "match" with its options; nothing for other reorderings.
+// The form that the spec of a "match" asks for; nothing for other reorderings.
 std::optional<Form> form_of(std::string_view spec);
 // The order that a Form without by_distance gives.
 const char* unsorted(Height height);
@@ -55,7 +55,7 @@ constexpr bool asks_sample(std::int32_t rows, std::int64_t entries) {
 constexpr std::int32_t sample_step(std::int32_t rows) {
   return rows <= kSampled ? 1 : rows / kSampled;
 }
-// Of rows with nonzeros. Sums over sampled rows, in units of 1 / kUnits of their columns.
+// Sums over sampled rows with nonzeros, in units of 1 / kUnits of a row's columns.
 struct Sample {
   std::uint64_t shared = 0, columns = 0;   // columns: whole ones
   std::uint64_t natural = 0, matched = 0;  // that windows gather
@@ -92,8 +92,8 @@ SPMMBENCH_HOST_DEVICE constexpr std::int32_t near_of(std::int32_t columns) {
 // Columns of more rows tell little of any two of them and are not looked at: gathers stay
 // (docs/decisions/row-orders.md), and such columns would be most of the work of graphs with hubs.
 constexpr std::int32_t kMostOfColumn = 1024;
-// Of a longer list of rows only this many places are read, around the row that reads it: more for a
-// row of few columns, which all may have long lists, and for one of which few columns are looked
+// If a list of rows is longer, a row reads only this many places of it, around its own. It reads
+// more if it has few columns, which may all have long lists, or if few of its columns are looked
 // at.
 constexpr std::int32_t kMostPlaces = 64, kSomePlaces = 32, kFewPlaces = 16;
 constexpr std::int32_t kFewColumns = 16, kSomeColumns = 64, kManyColumns = 128;
@@ -101,8 +101,8 @@ SPMMBENCH_HOST_DEVICE constexpr std::int32_t places_for(std::int32_t columns) {
   if (columns <= kFewColumns || columns > kManyColumns) return kMostPlaces;
   return columns <= kSomeColumns ? kFewPlaces : kSomePlaces;
 }
-// Of a row with many columns only some are looked at, evenly spaced, so that it reads at most so
-// many places and none takes much longer than others.
+// A row with many columns looks only at some, evenly spaced, so that it reads at most this many
+// places and takes not much longer than others.
 constexpr std::int32_t kMostPlacesOfAll = 1024;
 constexpr std::int32_t kMostColumns = kMostPlacesOfAll / kFewPlaces;
 
@@ -193,7 +193,8 @@ SPMMBENCH_HOST_DEVICE constexpr std::int32_t united_length(std::int32_t own, std
   const std::int64_t most = own < other ? own : other;
   return static_cast<std::int32_t>(all - (common < most ? common : most));
 }
-// By how many ways a cluster met `other`: never 0, and no two others have the same.
+// A rank by the number of ways in which a cluster met `other`: never 0, and no two others have the
+// same.
 SPMMBENCH_HOST_DEVICE constexpr std::uint64_t rank_ways(std::int32_t own, std::int32_t other,
                                                         std::int32_t ways) {
   return std::uint64_t{static_cast<std::uint32_t>(ways)} << 32 |

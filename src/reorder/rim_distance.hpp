@@ -15,7 +15,7 @@ namespace spmmbench::rim {
 constexpr int kClusterRows = 8;  // side by side in the order that is sorted
 // The search ends there, since each distance is a step of it: rows further away have none.
 constexpr std::int32_t kMostDistances = 1024;
-// Of fewer distances two together have a large part of all columns.
+// With fewer distances, two neighbouring ones together hold a large part of all columns.
 constexpr std::int32_t kLeastDistances = 6;
 
 // Distances from the row at the rim: the last of those from the row with the middle nonzero, the

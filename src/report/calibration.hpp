@@ -27,7 +27,7 @@ class Calibration {
 
   void add(const std::string& key, double median_us) { medians_us_[key].push_back(median_us); }
 
-  // In the order measured; empty for a case that was not.
+  // The medians in the order measured; empty for a case that was not measured.
   std::vector<double> medians_us(const std::string& key) const;
 
   // Whether any case has two times: else nothing shows how far runs differ.

@@ -313,7 +313,7 @@ void collect(std::vector<InputDocument>& side, Side Rows::*to, std::size_t RunCo
   }
 }
 
-// By verdict, and within it from the fastest on.
+// Sorts by verdict, and within a verdict from the fastest on.
 void sort_cases(std::vector<ComparedCase>& cases) {
   std::stable_sort(cases.begin(), cases.end(), [](const ComparedCase& a, const ComparedCase& b) {
     const auto key = [](const ComparedCase& one) {

@@ -79,7 +79,7 @@ std::vector<double> mean_levels(const Members& members, std::vector<double> RunL
   return mean;
 }
 
-// Of cases with the same Runs.
+// The mean shift of cases with the same Runs.
 Shift mean_shift(const Members& members, double min_effect) {
   const CaseTimes& first = *members.front();
   if (members.size() == 1) return first.shift;

@@ -1,5 +1,8 @@
 #include "report/fields.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "report/document_fields.hpp"
 #include "report/limit.hpp"
 
@@ -256,11 +259,10 @@ std::vector<CsvColumn<ResultRow>> stage_columns() {
   return columns;
 }
 
-}  // namespace
-
-const FieldTable<ResultRow>& row_fields() {
+// What was asked for.
+FieldTable<ResultRow> case_fields() {
   using R = ResultRow;
-  static const FieldTable<R> table = {
+  return {
       group("matrix", &R::matrix, matrix_fields(), ""),
       field("n", &R::n, "columns of B and C", kAtLeastOne),
       field("kernel", &R::kernel, "name with the options asked for", kNotEmpty),
@@ -281,6 +283,13 @@ const FieldTable<ResultRow>& row_fields() {
           .added_later(),
       group("split", &R::split, split_fields(), "of a case on several GPUs", "split_")
           .added_later(),
+  };
+}
+
+// How it went until the product was ready.
+FieldTable<ResultRow> preparation_fields() {
+  using R = ResultRow;
+  return {
       field("status", &R::status, ""),
       field("reason", &R::reason, "why not ok; empty otherwise"),
       field("stages_ms", &R::stages_ms,
@@ -296,6 +305,12 @@ const FieldTable<ResultRow>& row_fields() {
           .added_later(),
       field("device_bytes", &R::device_bytes,
             "held by the kernel besides B and C: on the device, of a CPU kernel in host memory"),
+  };
+}
+
+FieldTable<ResultRow> check_fields() {
+  using R = ResultRow;
+  return {
       group("verify", &R::verify, verdict_fields(), "against the fp64 reference"),
       group("exact", &R::exact, exact_fields(),
             "the same structure with values for which every product and sum is exact; null when "
@@ -305,6 +320,12 @@ const FieldTable<ResultRow>& row_fields() {
       field("bit_identical", &R::bit_identical,
             "every one of repeated launches gave the same C; null: not asked for (--repeat-check)")
           .added_later(),
+  };
+}
+
+FieldTable<ResultRow> time_fields() {
+  using R = ResultRow;
+  return {
       group("hot", &R::hot, timing_fields(), "back-to-back launches", "hot_"),
       group("cold", &R::cold, timing_fields(), "the L2 cache flushed before each launch", "cold_"),
       field("gflops", &R::gflops, "2 nonzeros N / hot median, 1e9 per second", kNotNegative),
@@ -319,6 +340,13 @@ const FieldTable<ResultRow>& row_fields() {
                  "what takes most of its time, by count: launch, output, gathers, padding "
                  "or A; empty on a CPU and without a time")
           .added_later(),
+  };
+}
+
+// What compares it with other rows, several calls with preparation, and the rest.
+FieldTable<ResultRow> comparison_fields() {
+  using R = ResultRow;
+  return {
       group("speedup", &R::speedup, speedup_fields(),
             "hot median of a baseline / this one's; null without a correct baseline", "speedup_"),
       break_even_field(),
@@ -343,6 +371,18 @@ const FieldTable<ResultRow>& row_fields() {
       field("command", &R::command, "measures this one case again",
             {{"pattern", "^spmmbench run "}}),
   };
+}
+
+}  // namespace
+
+const FieldTable<ResultRow>& row_fields() {
+  static const FieldTable<ResultRow> table = [] {
+    FieldTable<ResultRow> fields;
+    for (const auto& part :
+         {case_fields, preparation_fields, check_fields, time_fields, comparison_fields})
+      std::ranges::move(part(), std::back_inserter(fields));
+    return fields;
+  }();
   return table;
 }
 

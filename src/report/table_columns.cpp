@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/parse_number.hpp"
 #include "report/answer.hpp"
@@ -196,28 +198,10 @@ constexpr Sign kSigns[] = {
      "the row that takes the least time in all, preparation included, for each number of calls"},
 };
 
-}  // namespace
-
-Reference reference_of(const ResultRow& row) {
-  const Speedups& s = row.speedup;
-  if (s.cusparse_default_fp32 || s.cusparse_best) return Reference::cusparse;
-  return s.eigen_fp32 || s.eigen ? Reference::eigen : Reference::none;
-}
-
-std::optional<double> over_default(const ResultRow& row) {
-  const Speedups& s = row.speedup;
-  return reference_of(row) == Reference::eigen ? s.eigen_fp32 : s.cusparse_default_fp32;
-}
-
-std::optional<double> over_best(const ResultRow& row) {
-  const Speedups& s = row.speedup;
-  if (row.in_all_us) return s.best_in_all;
-  return reference_of(row) == Reference::eigen ? s.eigen : s.cusparse_best;
-}
-
-const std::vector<TableColumn>& default_columns() {
+// Columns that every table may have.
+std::vector<TableColumn> common_columns() {
   using R = const ResultRow&;
-  static const std::vector<TableColumn> columns = {
+  return {
       textual("kernel", "kernel",
               "its name with the options that were given, and the row order; `auto -> rsh` where "
               "`auto` picked `rsh`",
@@ -264,6 +248,12 @@ const std::vector<TableColumn>& default_columns() {
             return row.hot ? Number(100 * relative_noise(row.hot->samples_us)) : std::nullopt;
           },
           "%"),
+  };
+}
+
+// Columns of a product on several GPUs.
+std::vector<TableColumn> split_columns() {
+  return {
       gathered(),
       of_split("sent", "sent MB", "what the GPU that sends most sends, in a product", 1,
                [](const SplitProduct& split) { return split.sent_bytes / 1e6; }),
@@ -276,6 +266,12 @@ const std::vector<TableColumn>& default_columns() {
       of_split("one_gpu", "1 GPU us", "the time of the product on one GPU", 1,
                [](const SplitProduct& split) { return split.one_gpu_us; }),
       pays(),
+  };
+}
+
+std::vector<TableColumn> last_columns() {
+  using R = const ResultRow&;
+  return {
       limit(),
       repeats(),
       numeric("memory", "MB", "device memory that the kernel holds besides B and C", 1,
@@ -287,6 +283,34 @@ const std::vector<TableColumn>& default_columns() {
           "error", "error", "the largest error over its bound; a correct result has at most 1", 3,
           [](R row) { return row.verify ? Number(row.verify->error_over_bound) : std::nullopt; }),
   };
+}
+
+}  // namespace
+
+Reference reference_of(const ResultRow& row) {
+  const Speedups& s = row.speedup;
+  if (s.cusparse_default_fp32 || s.cusparse_best) return Reference::cusparse;
+  return s.eigen_fp32 || s.eigen ? Reference::eigen : Reference::none;
+}
+
+std::optional<double> over_default(const ResultRow& row) {
+  const Speedups& s = row.speedup;
+  return reference_of(row) == Reference::eigen ? s.eigen_fp32 : s.cusparse_default_fp32;
+}
+
+std::optional<double> over_best(const ResultRow& row) {
+  const Speedups& s = row.speedup;
+  if (row.in_all_us) return s.best_in_all;
+  return reference_of(row) == Reference::eigen ? s.eigen : s.cusparse_best;
+}
+
+const std::vector<TableColumn>& default_columns() {
+  static const std::vector<TableColumn> columns = [] {
+    std::vector<TableColumn> all;
+    for (const auto& part : {common_columns, split_columns, last_columns})
+      std::ranges::move(part(), std::back_inserter(all));
+    return all;
+  }();
   return columns;
 }
 

@@ -22,7 +22,7 @@ struct TableColumn {
   bool rare = false;  // shown only where a row has it
 };
 
-// In the order shown.
+// All columns of the table, in the order shown.
 const std::vector<TableColumn>& default_columns();
 // Keys of default columns, the first to leave out where the terminal is too narrow at the end.
 // `kernel`, `in` and `hot` always stay.

@@ -20,8 +20,8 @@ constexpr double kFarCold = 5;    // cold / hot, without the floor of two events
 // launch, in 0.3 to 1 ms, and other work on the host was seen to add up to 20 ms to what takes 1 to
 // 2 ms (docs/decisions/preparation.md).
 constexpr double kHiddenPreparationUs = 20'000;
-// Of a thread in a second. A machine without other work has a few; a busy thread of another process
-// takes a processor for some milliseconds at a time.
+// Preemptions of a thread in a second. A machine without other work has a few; a busy thread of
+// another process takes a processor for some milliseconds at a time.
 constexpr double kManyPreemptions = 20;
 constexpr int kFewestToTell = 10;  // samples, half of which repeat others
 

@@ -22,7 +22,7 @@ std::string new_nonce() {
   return fmt::format("{:08x}{:08x} ", random(), random());
 }
 
-// Of a run whose only case has this row.
+// The exit code of a run whose only case ends with this status.
 ExitCode exit_code_of(Status status) {
   switch (status) {
     case Status::ok: return ExitCode::ok;

@@ -43,7 +43,7 @@
 namespace spmmbench {
 namespace {
 
-// Of the GPUs among them, as in "a, b".
+// The UUIDs of the GPUs among them, such as "a, b".
 std::string uuids_of(const std::vector<int>& devices) {
   std::vector<std::string> uuids;
   for (const DeviceInfo& one : probe_cuda().devices)

@@ -12,7 +12,7 @@ namespace spmmbench {
 // As the parent process measured them; 0 where it did not.
 void set_rates(const DeviceInfo& device, const DeviceRates& rates);
 
-// Without measuring; 0 where a rate is not known yet.
+// The rates that are known without measuring; 0 for any other.
 DeviceRates known_rates(const DeviceInfo& device);
 
 using MeasureRate = std::function<double(Device&)>;

@@ -39,7 +39,7 @@ struct Scale {
 
 inline constexpr std::int64_t kAnyN = std::numeric_limits<std::int64_t>::max();
 
-// Of a call with at most this many columns of B; rows with fewer come first.
+// The factors for a call with at most `most_n` columns of B; rows with fewer columns come first.
 struct Factors {
   std::string_view table;  // Estimator::table
   std::int64_t most_n;
@@ -47,8 +47,8 @@ struct Factors {
   std::vector<Factor> us;
 };
 
-// Of preparation, whatever the precision and N: beyond the copy of A where the kernel is prepared
-// from that.
+// The factors for preparation, whatever the precision and N. The copy of A is not counted if the
+// kernel is prepared from it.
 struct Preparation {
   std::string_view spec;  // Estimator::spec
   std::vector<Factor> ms;
@@ -119,7 +119,7 @@ bool add_estimator(Estimator estimator);
 
 }  // namespace spmmbench
 
-// At namespace scope in kernels/NAME/estimate.cpp.
+// Use it at namespace scope in kernels/NAME/estimate.cpp.
 #define SPMMBENCH_REGISTER_ESTIMATOR(...)                                         \
   [[maybe_unused]] static const bool SPMMBENCH_CONCAT(registered_, __COUNTER__) = \
       ::spmmbench::add_estimator(__VA_ARGS__)

@@ -53,8 +53,8 @@ MatrixFeatures features_of(const CsrMatrix& matrix);
 WcsrEstimate windows_of(const MatrixFeatures& features);
 void set_windows(const WcsrEstimate& windows, MatrixFeatures& features);
 
-// Of features that have windows: whether blocks may be full enough to be counted; if not, the
-// matrix may have all blocks.
+// Whether blocks may be full enough to be worth counting; needs features with windows. If not, the
+// matrix is taken to have all blocks (take_all_blocks).
 bool may_fill_blocks(const MatrixFeatures& features);
 void take_all_blocks(MatrixFeatures& features);
 

@@ -43,8 +43,8 @@ bool odd(const Product& p) {
   return std::fmod(p.columns, aligned) != 0 || std::fmod(p.f.cols, aligned) != 0;
 }
 
-// Of the rate of fp16, on an H100 and an H200: fp32 and fp64 are not, or as fast, multiplied by
-// tensor cores.
+// The share of the rate of fp16, on an H100 and an H200: fp64 on tensor cores is as fast as fp32
+// without them.
 double share_of_flops(Precision precision) {
   constexpr double kOfTf32 = 0.5, kOfWider = 0.068;  // 67 of 989 TFLOP/s
   if (precision == Precision::tf32) return kOfTf32;
@@ -91,9 +91,9 @@ double dense_flops(const Product& p) {
 double dense_a(const Product& p) { return p.memory_us(p.entries * p.value_bytes); }
 double dense_spill(const Product& p) { return p.spill_us(p.entries * p.value_bytes); }
 
-// Of the busiest multiprocessor. Where at most a quarter of the multiprocessors has a tile, cuBLAS
-// splits the columns beyond 2304: 512 rows take 4.9 us at 2048 columns and 6.0 at 4608 (H200,
-// N = 64, fp16).
+// The depth of the busiest multiprocessor. Where at most a quarter of the multiprocessors has a
+// tile, cuBLAS splits the columns beyond 2304: 512 rows take 4.9 us at 2048 columns and 6.0 at 4608
+// (H200, N = 64, fp16).
 double dense_depth(const Product& p) {
   constexpr double kFew = 0.25, kUnsplit = 2304, kSplit = 3, kUnit = 1000;
   const double tiles_of_c = std::ceil(p.f.rows / kTileOfC) * std::ceil(p.columns / kTileOfC);

@@ -41,7 +41,7 @@ struct Product {
   bool is_vector() const { return n == 1; }
 };
 
-// Of a call.
+// Amounts of a call.
 namespace amounts {
 
 inline constexpr double kSectorBytes = 32;  // of the L2 cache
@@ -71,7 +71,7 @@ double dense_a_odd(const Product&);  // dense_a in the same case
 
 }  // namespace amounts
 
-// Of preparation.
+// Amounts of preparation.
 namespace prepare_amounts {
 
 double constant(const Product&);  // 1

@@ -22,7 +22,7 @@ std::vector<Candidate> candidates_of(const Product& product) {
 
 namespace {
 
-// Of a registered one.
+// The estimator that is registered with this spec.
 const Estimator& estimator_of(std::string_view spec) {
   return **std::ranges::find(estimators(), spec, [](const auto& one) { return one->spec; });
 }
@@ -32,7 +32,8 @@ double gathered_of_random(double rows, double density) {
   if (density <= 0) return 1;
   return -std::expm1(rows * std::log1p(-density)) / (rows * density);
 }
-// Of as many columns half of each tile where rows share none, and the less the more they share.
+// Stored entries over nonzeros: tiles are half full if rows share no column, and fuller the more
+// they share.
 double stored_of_random(double gathered) { return gathered * (1 + gathered); }
 
 }  // namespace

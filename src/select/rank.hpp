@@ -47,7 +47,7 @@ struct Ranking {
   DeviceModel device;
   std::int64_t calls = 0;
 
-  // With this overlap of rows: best first, then those that are only tried.
+  // The candidates for this overlap of rows: the best first, then those that are only tried.
   std::vector<Candidate> by_overlap(double row_overlap) const;
   // The same where the best of those that `runs` accepts is the same whether rows of A resemble
   // each other or not. Empty where that has to be known.

@@ -121,7 +121,7 @@ class Chance {
 
 struct Chances {
   Chance slower, faster;
-  // By how much these cases moved together, as a logarithm. It is no level of a single case.
+  // How far these cases moved together, as a logarithm. It is no level of a single case.
   double together = 0;
 };
 

@@ -46,11 +46,11 @@ struct Shift {
   double t_faster() const;
 };
 
-// From the spread of repeated runs: two or more of a side, or of a calibration.
+// The shift, judged by the spread of repeated runs: two or more of a side, or of a calibration.
 Shift shift_of_runs(const RunLevels& levels, double min_effect);
 
-// From one run of each side. That does not show how far runs differ, so the margin includes the
-// largest difference seen between runs of one build on one GPU.
+// The shift, judged from one run of each side. That does not show how far runs differ, so the
+// margin includes the largest difference seen between runs of one build on one GPU.
 Shift shift_of_single_runs(const RunTimes& base, const RunTimes& fresh, double min_effect);
 // The same for many cases together: their log ratios.
 Shift mean_shift_of_single_runs(std::span<const double> log_ratios, double min_effect);

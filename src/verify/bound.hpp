@@ -38,7 +38,8 @@ ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementTyp
 // With scalars, a row of A is alpha times as long, and has another element, beta, which C's own
 // values meet. They are drawn likewise.
 inline constexpr double kMeanMargin = 8;
-// Of one element: `squares` is the sum of the squares of its k products, whose signs are random.
+// The mean square error of one element. `squares` is the sum of the squares of its k products,
+// whose signs are random.
 double mean_square_error(const ErrorBound& bound, double k, double squares);
 double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound,
                   const Update& update = {});

@@ -42,7 +42,7 @@ Sums in_order(std::span<const Sums> terms) {
   return sum;
 }
 
-// Of every set of terms, from the sets with one term less.
+// The sums of every set of terms, made from those of the sets with one term less.
 Sums in_any_order(std::span<const Sums> terms) {
   const std::size_t sets = std::size_t{1} << terms.size();
   std::vector<Sums> of_set(sets);
@@ -78,7 +78,7 @@ std::vector<Sums> sums_of_parts(const SumOrder& order, const TensorCore& core,
   return parts;
 }
 
-// Of parts that each lie within a block.
+// The sum of parts that each lie within one block of A and of B.
 float scaled_sum(const SumOrder& order, const std::vector<Sums>& parts, const CsrMatrix& a,
                  const std::function<float(std::int64_t k)>& block_scale) {
   float sum = 0;

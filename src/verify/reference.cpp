@@ -82,8 +82,8 @@ class HostReference final : public ReferenceChecker {
   using Sum = ReferenceSumOf<T>;
   static constexpr std::int64_t kColumns = 4096;  // that are computed at a time
 
-  // Of equal errors the first in C, so that the report does not depend on the number of threads nor
-  // on the order of rows.
+  // Among equal errors the first in C counts, so that the report depends neither on the number of
+  // threads nor on the order of rows.
   static bool is_worse(const Verdict& a, const Verdict& b) {
     if (a.error_over_bound != b.error_over_bound) return a.error_over_bound > b.error_over_bound;
     return std::pair(a.worst_row, a.worst_col) < std::pair(b.worst_row, b.worst_col);
@@ -146,7 +146,7 @@ class HostReference final : public ReferenceChecker {
     return verdict;
   }
 
-  // Of `count` columns from `first` on.
+  // Sums `count` columns of a row, from `first` on.
   void compute_row(std::int64_t row, std::int64_t first, std::int64_t count, Sum* sums) const {
     std::fill(sums, sums + count, Sum{});
     for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e)

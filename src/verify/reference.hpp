@@ -21,7 +21,7 @@ std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,
                                                  const DenseView& b, Device& device,
                                                  std::shared_ptr<void>* copy = nullptr);
 
-// Of each of these memories of the device: the sum of word_hash over its words.
+// For each of these memories of the device the sum of word_hash over its words.
 std::vector<std::uint64_t> checksums(std::span<const ByteSpan> memories, Device& device);
 
 // Likewise of host memory.

@@ -25,7 +25,7 @@ struct TensorCore {
   int aligned_bits, result_bits;
 };
 
-// Of every precision but fp32 and fp64.
+// The tensor core of a precision; there is none for fp32 and fp64.
 constexpr TensorCore tensor_core(Precision precision) {
   const bool eight_bits = is_scaled(precision);
   const int least = visit_element(storage_type(precision), [](auto e) { return 1 - e.kBias; });

@@ -81,7 +81,8 @@ class BadInputTest(CliCase):
         self.assert_one_line(self.spmmbench("run", SMALL, "--json"), 1, "--json: expected a value (see")
         for expected, *args in (
             ("-n 0: expected positive integers", "-n", 0),
-            ("-n 32:16: expected BEGIN:END", "-n", "32:16"),
+            ("-n 32:16:x2: expected BEGIN:END:xFACTOR or BEGIN:END:STEP", "-n", "32:16:x2"),
+            ("-n 16:64: expected BEGIN:END:xFACTOR or BEGIN:END:STEP", "-n", "16:64"),
             ("precision 'fp8': expected fp32, tf32, fp16", "--precision", "fp8"),
             ("unknown reordering 'sideways'", "--reorder", "sideways"),
             ("--b-layout diagonal: expected row or col", "--b-layout", "diagonal"),

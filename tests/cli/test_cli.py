@@ -200,7 +200,7 @@ class RunTest(CliCase):
 
     def test_what_is_named_twice_is_measured_once(self):
         out = self.folder / "out.json"
-        repeated = (SMALL, SMALL, "-n", "8,8,4:8", "--precision", "fp16,fp32,fp16", "--reorder", "none,degree,degree,none")
+        repeated = (SMALL, SMALL, "-n", "8,8,4:8:x2", "--precision", "fp16,fp32,fp16", "--reorder", "none,degree,degree,none")
         planned = self.run_cpu(*repeated, "--dry-run").stdout.splitlines()
         self.assertEqual(planned[-1], "8 cases of 1 input on the CPU")
         self.assertEqual(len(set(planned)), 9)

@@ -23,12 +23,25 @@ class Documents(CliCase):
             for option in re.findall(r"^  (?:-\w,)?(--[\w-]+)", self.help_of(name), re.MULTILINE):
                 self.assertIn(option, text)
 
+    def test_the_manual_page_names_its_version(self):
+        version = self.spmmbench("--version").stdout.split()[0]
+        title = self.spmmbench("document", "man").stdout.splitlines()[0]
+        self.assertEqual(title, f'.TH SPMMBENCH 1 "" "spmmbench {version}"')
+
     @unittest.skipUnless(shutil.which("groff"), "needs groff")
     def test_the_manual_page_is_sound_roff(self):
         page = self.spmmbench("document", "man").stdout
         result = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-Wbreak", "-z"], input=page, capture_output=True, text=True,
                                 check=True)
         self.assertEqual(result.stderr, "")
+
+    @unittest.skipUnless(shutil.which("groff"), "needs groff")
+    def test_a_list_is_broken_at_its_commas_alone(self):
+        page = self.spmmbench("document", "man").stdout
+        text = subprocess.run(["groff", "-man", "-Tascii", "-P-cbou"], input=page, capture_output=True, text=True, check=True).stdout
+        columns = re.search(r"some of (kernel,.*?,)\s*error, or", text, re.DOTALL).group(1)
+        self.assertEqual(re.sub(r",\s+", ",", columns), "".join(columns.split()))
+        self.assertNotIn("-\n", columns)
 
     def test_bash_completes_commands_and_options(self):
         file = self.folder / "completion"

@@ -292,6 +292,18 @@ class Inputs(CliCase):
         self.assert_one_line(self.spmmbench("inspect", "gen:stencil?nx=4", "--dims", 6, 5), 1,
                              "--dims: expected a headerless .bin among the inputs")
 
+    def test_inspect_leaves_a_matrix_without_nonzeros_out_of_the_mean(self):
+        head = "%%MatrixMarket matrix coordinate real general\n"
+        empty, full, other = (self.folder / f"{name}.mtx" for name in ("empty", "full", "other"))
+        empty.write_text(head + "5 5 0\n")
+        full.write_text(head + "2 2 2\n1 1 1\n2 2 1\n")
+        other.write_text(head + "1 1 1\n1 1 1\n")
+        told = json.loads(self.spmmbench("inspect", empty, full, "--json", "--formats", "coo").stdout)
+        ratios = [matrix["reorderings"][0]["formats"]["coo"]["index_over_coo"] for matrix in told]
+        self.assertEqual(ratios, [None, 1])
+        table = self.spmmbench("inspect", empty, full, other, "--formats", "coo").stdout
+        self.assertRegex(table, r"(?s)empty .*coo +-\n.*full .*mean of 2 matrices\n.*coo +1\.000\n")
+
     def test_inspect_finds_the_quartiles_of_row_lengths(self):
         for rows, lengths in (("1", [3]), ("2", [0, 5]), ("seven", [4, 0, 0, 9, 2, 2, 30]), ("empty", [0, 0, 0])):
             path = self.folder / f"{rows}.mtx"

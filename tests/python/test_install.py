@@ -31,6 +31,7 @@ class Installed(unittest.TestCase):
             pip = [*PIP, "--target", folder / "site", folder / "source"]
             environment = {**os.environ, "CC": "false", "CXX": "false"}
             subprocess.run(pip, check=True, env=environment)
+            self.assertTrue((folder / "site" / "spmmbench" / "py.typed").exists())  # hints count
             shutil.copy(LIBRARY, folder / "site" / "spmmbench" / "libspmmbench.so")
             code = (
                 "import numpy, scipy.sparse, spmmbench\n"
@@ -88,6 +89,8 @@ class Installed(unittest.TestCase):
 
             code = "import spmmbench; print(spmmbench.load().path)"
             library = str(site / "spmmbench" / "libspmmbench.so")
+            (license,) = site.glob("spmmbench-*.dist-info/**/LICENSE")
+            self.assertEqual(license.read_text(), (SOURCE / "LICENSE").read_text())
             self.assertEqual(told(sys.executable, "-c", code).strip(), library)
             version = told(sys.executable, "-m", "spmmbench", "--version")
             self.assertEqual(version, told(os.environ["SPMMBENCH"], "--version"))

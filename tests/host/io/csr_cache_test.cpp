@@ -37,6 +37,9 @@ TEST(CsrCache, EveryFlippedByteAndEveryTruncationIsRefused) {
     const std::string path = folder.write("bad.csr", good.substr(0, size));
     EXPECT_TRUE(contains(error_of([&] { read_csr_cache(path); }), "bad.csr: ")) << size;
   }
+  const std::string cut = folder.write("cut.csr", good.substr(0, 100));
+  EXPECT_EQ(error_of([&] { read_csr_cache(cut); }),
+            cut + ": truncated: expected a header of 136 bytes, got 100");
   const std::string path = folder.write("bad.csr", good + "x");
   EXPECT_EQ(error_of([&] { read_csr_cache(path); }),
             fmt::format("{}: expected {} bytes, got {}: truncated or appended to", path,

@@ -82,7 +82,7 @@ TEST(DenseFile, OtherNpyFilesAreRefusedWithTheReason) {
   EXPECT_TRUE(contains(message(npy("<f4", "False", "(-2, 3)", six)), "rows and columns"));
   EXPECT_TRUE(contains(message(npy("<f4", "False", "(2147483647, 2147483647)", six)),
                        "expected 18446744056529682432 bytes"));
-  EXPECT_TRUE(contains(message("\x93NUMPY\x01"), "expected a NumPy .npy file"));
+  EXPECT_TRUE(contains(message("\x93NUMPY\x01"), "truncated: expected a .npy header, got 7 bytes"));
   EXPECT_TRUE(contains(message("<html>"), "an HTML page"));
   EXPECT_TRUE(contains(message(npy("<f4", "False", "(2, 3)", six).substr(0, 30)), "truncated"));
   EXPECT_TRUE(contains(message(std::string("\x93NUMPY\x01\0\x02\0{}\n\n", 14)), "'descr'"));

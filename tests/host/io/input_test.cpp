@@ -78,6 +78,12 @@ TEST(ExpandInputs, AListWithoutAPathIsAnErrorAndAWrongLineIsNamed) {
   const std::string nul = folder.write("nul", folder.file("a.mtx") + std::string(1, '\0') + "b\n");
   EXPECT_EQ(error_of([&] { expand_inputs({"@" + nul}); }),
             nul + ":1: " + folder.file("a.mtx") + "\\x00b: no such file");
+  const std::string lacks = folder.write("lacks", "\n@" + folder.file("inner") + "\n");
+  EXPECT_EQ(error_of([&] { expand_inputs({"@" + lacks}); }),
+            lacks + ":2: " + folder.file("inner") + ": no such file");
+  const std::string nameless = folder.write("nameless", "@\n");
+  EXPECT_EQ(error_of([&] { expand_inputs({"@" + nameless}); }),
+            nameless + ":1: @: expected the name of a list behind it");
 }
 
 TEST(ExpandInputs, WhatIsNotThereIsAnError) {
