@@ -18,8 +18,10 @@
 namespace spmmbench::transposing {
 
 constexpr int kThreads = 512, kWarps = kThreads / 32;
+constexpr int kCtasPerSm = 2;
 constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
-constexpr int kItems = 8;  // of a thread in a tile
+// Of a thread in a tile. With few, small matrices have work for more CTAs.
+constexpr int kItems = 4;
 constexpr int kTile = kThreads * kItems;
 constexpr unsigned kWarp = 0xFFFFFFFFU;
 
@@ -136,7 +138,7 @@ inline __device__ int count_below(const std::int32_t* sorted, int count, std::in
 
 // A cooperative launch: the CTAs wait for each other.
 template <class Bits>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kCtasPerSm)
     transpose_at_once(const __grid_constant__ Sorting all,
                       const __grid_constant__ Transposed<Bits> out) {
   __shared__ int of_warps[kWarps][kDigits];

@@ -47,7 +47,8 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.cut, self.wrong_tag, self.no_tag = {}, {}, set(), set()
         self.requests = []  # (path, Range header)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        looks_every = 0.01  # seconds, whether it is to end
+        threading.Thread(target=self.serve_forever, args=(looks_every,), daemon=True).start()
 
     @property
     def url(self):

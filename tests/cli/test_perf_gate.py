@@ -2,9 +2,12 @@
 """scripts/perf_gate takes turns with two programs and hands all runs to compare."""
 
 import json
+import pathlib
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 from cli_case import ENVIRONMENT, PROGRAM, QUICK, SMALL, SOURCE, CliCase, main, read
 
@@ -40,6 +43,14 @@ add_custom_target(spmmbench)
 }
 
 
+def runs(process):
+    """Whether a process is there and has not ended."""
+    try:
+        return (pathlib.Path("/proc") / process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class PerfGateTest(CliCase):
     def gate(self, *args):
         command = [sys.executable, SCRIPT, *map(str, args), *CASES]
@@ -68,6 +79,7 @@ class PerfGateTest(CliCase):
         result = self.gate("--binaries", program, program, "-N", 4, "--keep", keep, "--compare=--resolve=0.5")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertRegex(result.stdout, r"BASE: 4 runs of .+; NEW: 4 runs of ")
+        self.assertRegex(result.stderr, r"turn 1 of 4\nperf_gate: it took \d+ s: 4 turns take about \d+ s\n")
         self.assertNotIn("SLOWER", result.stdout)
         documents = sorted(path.name for path in keep.iterdir())
         self.assertEqual(documents, [f"{side}-{i}.json" for side in ("base", "new") for i in (1, 2, 3, 4)])
@@ -131,7 +143,8 @@ sys.exit(subprocess.run(["{self.timed('program', '100')}", *sys.argv[1:]]).retur
         self.assertEqual(result.returncode, 1)
         self.assertIn("exit 1", result.stderr)
 
-    def test_two_revisions_are_built_in_worktrees_that_go_away(self):
+    def repository(self):
+        """Of PROJECT and the script. Returns git, and the gate of the last two commits."""
         for name, text in PROJECT.items():
             (self.folder / name).write_text(text)
         (self.folder / "scripts").mkdir()
@@ -146,11 +159,15 @@ sys.exit(subprocess.run(["{self.timed('program', '100')}", *sys.argv[1:]]).retur
         git("add", ".")
         git("commit", "-q", "-m", "one")
         git("commit", "-q", "--allow-empty", "-m", "two")
-        command = [sys.executable, self.folder / "scripts" / "perf_gate", "--preset", "host", "-N", "1",
-                   "HEAD~1", "HEAD", *CASES]
+        return git, [sys.executable, self.folder / "scripts" / "perf_gate", "--preset", "host", "-N", "1",
+                     "HEAD~1", "HEAD", *CASES]
+
+    def test_two_revisions_are_built_in_worktrees_that_go_away(self):
+        git, command = self.repository()
         result = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
         self.assertEqual(result.returncode, 6, "one run of each side on a CPU: " + result.stdout + result.stderr)
-        self.assertIn("building HEAD~1 (host)", result.stderr)
+        self.assertIn("building HEAD~1 and HEAD (host)", result.stderr)
+        self.assertRegex(result.stderr, r"HEAD~1 is built, after \d+ s\n.*: HEAD is built, after \d+ s\n")
         self.assertIn("BASE: 1 run of ", result.stdout)
         self.assertEqual(git("worktree", "list").count("\n"), 1)
         (self.folder / "CMakeLists.txt").write_text("message(FATAL_ERROR planted)")
@@ -160,6 +177,29 @@ sys.exit(subprocess.run(["{self.timed('program', '100')}", *sys.argv[1:]]).retur
         self.assertIn("planted", result.stderr)
         self.assertIn("perf_gate: HEAD: cmake", result.stderr.splitlines()[-1])
         self.assertNotIn("Traceback", result.stderr)
+        self.assertEqual(git("worktree", "list").count("\n"), 1)
+
+    def test_a_gate_that_is_ended_ends_its_builds(self):
+        git, command = self.repository()
+        started = self.folder / "started"
+        (self.folder / "CMakeLists.txt").write_text(
+            f'execute_process(COMMAND sh -c "echo $$ > {started}.new && mv {started}.new {started} && exec sleep 60")'
+        )
+        git("commit", "-q", "-a", "-m", "slow")
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as gate:
+            for _ in range(600):
+                if started.exists():
+                    break
+                time.sleep(0.05)
+            slow = started.read_text().strip()
+            gate.send_signal(signal.SIGTERM)
+            gate.communicate(timeout=30)
+        self.assertEqual(gate.returncode, 143)
+        for _ in range(100):
+            if not runs(slow):
+                break
+            time.sleep(0.05)
+        self.assertFalse(runs(slow), "the build goes on")
         self.assertEqual(git("worktree", "list").count("\n"), 1)
 
     def test_bad_arguments_are_one_line(self):

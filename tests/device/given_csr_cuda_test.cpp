@@ -151,10 +151,12 @@ CsrMatrix spread(std::int64_t rows, std::int64_t cols) {
 
 TEST(GivenCsr, TransposedIsTheTransposeOfTheHostForManyEntriesAndColumns) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  // Columns of one to four bytes; more entries than one tile of each SM, and than one launch takes.
+  // Columns of one to four bytes; more entries than one tile of each SM; as many as one launch
+  // takes at most (2^20), a row more, and twice as many.
   for (const auto& [rows, cols] :
        {std::pair{6000, 200}, std::pair{3000, 50'000}, std::pair{3000, 3'000'000},
-        std::pair{3000, 20'000'000}, std::pair{9000, 100'000}}) {
+        std::pair{3000, 20'000'000}, std::pair{8192, 256}, std::pair{8193, 256},
+        std::pair{9000, 100'000}}) {
     SCOPED_TRACE(cols);
     const CsrMatrix a = spread(rows, cols);
     const ReorderedCsr got =

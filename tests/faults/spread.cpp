@@ -17,7 +17,7 @@ extern "C" int __wrap_main(int argc, char** argv) {
   options.cases.kernels = {"cpu_csr", "planted_hang"};
   options.cases.baselines = false;
   options.protocol.isolate = true;
-  options.protocol.timeout_s = 8;
+  options.protocol.timeout_s = 5;
   options.protocol.limits.max_samples = 10;
   return static_cast<int>(spmmbench::run_benchmark(options, {argv, argv + argc}));
 }
