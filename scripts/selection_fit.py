@@ -20,6 +20,9 @@ ROUNDS = 4  # of fitting the factors, then the precisions, then the factors
 # What the choice of amounts minimises, in logarithms of times over the least: the loss of the first choice, and these times what else
 # counts. All were chosen by held-out losses (docs/decisions/selection-model.md).
 PRICE = 3e-5  # of a number: it has to gain this share of the time
+# What another choice of amounts than the written one has to gain: many sets of amounts cost nearly the same, and which of them a search
+# finds depends on where it begins.
+SURE = 2e-4
 TRIALS_COUNT = 3  # the loss of the fastest trial
 FEW_CALLS = 3, 10, 30
 FEW_COUNT = 0.3  # the loss of so few calls, where PLAIN ran
@@ -254,29 +257,41 @@ def cost(replay, estimated, numbers):
     return np.log(chosen).mean() + of_trials + few + ERROR_COUNTS * replay.squared_error(estimated) + PRICE * numbers
 
 
-def worth_having(replay, groups):
-    """key -> the amounts whose factors gain their price on matrices that were left out, and what is estimated of these. Those with the
-    smallest share of the estimates are left out first."""
+def fitted(group, names):
+    """The factors of these amounts by all cases."""
+    return group.fit(kept_with(group, names), np.ones(len(group.us), bool))[0]
+
+
+def by_share(group, names):
+    """From the one with the smallest share of the estimates on."""
+    parts = group.amounts * fitted(group, names)
+    shares = dict(zip(group.names, (parts / np.maximum(parts.sum(axis=1), 1e-9)[:, None]).mean(axis=0)))
+    return sorted(names, key=shares.get)
+
+
+def worth_having(replay, groups, written):
+    """key -> the amounts whose factors gain their price on matrices that were left out, and what is estimated of these. Begins with the
+    `written` ones, which change where that surely gains, else with all; those with the smallest share are left out first."""
     names, estimated = {}, np.full(replay.us.shape, np.inf)
     for key, group in groups.items():
-        factors, _ = group.fit(np.ones(len(group.names)), np.ones(len(group.us), bool))
-        names[key] = [name for name, factor in zip(group.names, factors) if factor > 0]
+        all_used = [name for name, factor in zip(group.names, fitted(group, group.names)) if factor > 0]
+        names[key] = [name for name in group.names if name in written[key]] if key in written else all_used
         held_out(replay, group, names[key], estimated)
     numbers = sum(map(len, names.values()))
     best = cost(replay, estimated, numbers)
     for key, group in groups.items():
-        factors, _ = group.fit(kept_with(group, names[key]), np.ones(len(group.us), bool))
-        parts = group.amounts * factors
-        shares = dict(zip(group.names, (parts / np.maximum(parts.sum(axis=1), 1e-9)[:, None]).mean(axis=0)))
         floors = dict(zip(group.names, group.least))
-        for name in sorted(names[key], key=shares.get):
-            fewer = [other for other in names[key] if other != name]
-            if floors[name] > 0 or not fewer:
+        others = [name for name in group.names if name not in names[key]] if key in written else []
+        for name in by_share(group, names[key]) + others:
+            changed = [other for other in group.names if (other in names[key]) != (other == name)]
+            if floors[name] > 0 or not changed:
                 continue
-            without = estimated.copy()
-            held_out(replay, group, fewer, without)
-            if (of_fewer := cost(replay, without, numbers - 1)) <= best:
-                names[key], estimated, numbers, best = fewer, without, numbers - 1, of_fewer
+            instead = estimated.copy()
+            held_out(replay, group, changed, instead)
+            of_changed = cost(replay, instead, numbers + len(changed) - len(names[key]))
+            if of_changed <= best - (SURE if key in written else 0):
+                numbers += len(changed) - len(names[key])
+                names[key], estimated, best = changed, instead, of_changed
     return names, estimated
 
 

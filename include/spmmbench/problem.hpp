@@ -33,6 +33,8 @@ struct SparseOperand {
   // The same matrix where it lies in the memory of the device that it is prepared for, else null.
   // Outlives everything prepared from it.
   const DeviceCsr* on_device = nullptr;
+  // Whether a row order may be sought that takes long to find and gains over many products.
+  bool thorough = true;
 
   std::int64_t m() const { return on_device != nullptr ? on_device->rows : a->rows; }
   std::int64_t k() const { return on_device != nullptr ? on_device->cols : a->cols; }

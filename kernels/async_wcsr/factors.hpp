@@ -23,14 +23,14 @@ inline std::vector<Factors> factors() {
       {"async_wcsr", 8, {{Precision::fp16, 1}, {Precision::tf32, 1.34}},
        {{"launch", 1.99}, {"tiles", 2.14}, {"parts", 1.62}, {"variation", 0.209}, {"a_csr", 0.222}}},
       {"async_wcsr", kAnyN, {{Precision::fp16, 1}, {Precision::fp32, 1.22}, {Precision::tf32, 1.02}},
-       {{"launch", 1.7}, {"b", 0.375}, {"c", 0.698}, {"spill", 0.34}, {"tiles", 1.75}, {"parts", 2.94},
-        {"depth", 1.43}, {"variation", 0.193}, {"gather_window", 0.282}}},
+       {{"launch", 1.69}, {"b", 0.376}, {"c", 0.703}, {"spill", 0.335}, {"tiles", 1.74}, {"parts", 2.94},
+        {"depth", 1.46}, {"variation", 0.197}, {"gather_window", 0.284}}},
       {"async_wcsr?order=search", 1, {{Precision::fp16, 1}, {Precision::tf32, 1.19}},
        {{"launch", 1.36}, {"c", 5.93}, {"parts", 1.17}, {"depth", 0.652}, {"filled_rows", 0.042},
         {"variation", 0.344}, {"ordered_gather", 1.71}}},
       {"async_wcsr?order=search", kAnyN, {{Precision::fp16, 1}, {Precision::fp32, 1.14}, {Precision::tf32, 1.02}},
-       {{"launch", 1.71}, {"b", 0.394}, {"c", 0.663}, {"spill", 0.386}, {"tiles", 1.33}, {"parts", 2.71},
-        {"depth", 1.56}, {"variation", 0.128}, {"longest_row", 0.243}, {"ordered_gather", 0.285}}},
+       {{"launch", 1.7}, {"b", 0.395}, {"c", 0.667}, {"spill", 0.381}, {"tiles", 1.32}, {"parts", 2.71},
+        {"depth", 1.58}, {"variation", 0.136}, {"longest_row", 0.233}, {"ordered_gather", 0.287}}},
   };
 }
 

@@ -91,7 +91,7 @@ class AutoPrepared final : public Prepared, public BindsPick {
     if (start && wanted_.starts_at_once())
       return std::make_unique<StartingPlan>(*chooser_, *std::move(start), shape, *resident_,
                                             stages);
-    if (start && wanted_.calls.value_or(0) > 0) read_on_host_if_it_pays(*start, shape);
+    if (start && wanted_.calls.value_or(0) > 0) seek_orders_if_it_pays(*start, shape);
     if (start && wanted_.may_be_few_calls())
       if (auto chosen = chooser_->choose_for_few_calls(*start, shape, stages))
         return std::make_unique<ChosenPlan>(*std::move(chosen), copied_bytes);
@@ -109,9 +109,9 @@ class AutoPrepared final : public Prepared, public BindsPick {
   }
 
  private:
-  void read_on_host_if_it_pays(const Start& start, const Shape& shape) {
+  void seek_orders_if_it_pays(const Start& start, const Shape& shape) {
     const double us = static_cast<double>(*wanted_.calls) * start.candidate.estimate.us;
-    chooser_->read_on_host(chooser_->host_may_gain(shape) && chooser_->host_pays(us));
+    chooser_->be_thorough(chooser_->order_may_gain(shape) && chooser_->thorough_pays(us));
   }
 
   Device& device_;

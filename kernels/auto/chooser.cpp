@@ -23,7 +23,7 @@ constexpr double kGlancesFromUs = 800, kLooksFromUs = 3000;
 constexpr double kMeasuresRatesFromUs = 3e6;
 // Rows of this many nonzeros may share most of their columns with their neighbours, which a glance
 // tells, and a kernel of windows gains by where rows of B are wide.
-constexpr double kLongRow = 32, kGlancesAtLongRowsFromUs = 300;
+constexpr double kLongRow = 32, kGlancesAtLongRowsFromUs = 250;
 constexpr std::int64_t kWide = 32;  // columns of B
 
 bool pays_to_glance(double total_us, const Product& of_sizes) {
@@ -31,9 +31,9 @@ bool pays_to_glance(double total_us, const Product& of_sizes) {
   return total_us >= (windows_may_gain ? kGlancesAtLongRowsFromUs : kGlancesFromUs);
 }
 
-// What products take at least, in microseconds for each nonzero, before row orders are compared on
-// the host (docs/decisions/selection-trials.md).
-constexpr double kHostPaysFromUs = 0.7;
+// What products take at least, in microseconds for each nonzero, before row orders are compared by
+// what returns from memory (docs/decisions/selection-trials.md).
+constexpr double kThoroughFromUs = 0.7;
 
 // The copy of A is there or is made for all: `plain` prepares nothing else.
 double total_us(const Estimate& one, const Estimate& plain, std::int64_t calls) {
@@ -56,9 +56,7 @@ PlanReport report_of(const Plan& plan, const Pick& pick, const Why* why) {
 Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& stages) {
   const MatrixFeatures& features = features_.get(stages, [this](StageTimer& cost) {
     const auto timed = cost.scope("choose");
-    SparseOperand a = a_;
-    a.a = on_host_;
-    return features_of(a, device_);
+    return features_of(a_, device_);
   });
   a_.features = &features;
   const DeviceModel model = device_model(device_.info(), rates);
@@ -80,23 +78,19 @@ Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& st
   return why;
 }
 
-// With a B that the cache cannot hold, orders differ in what returns from memory, which the host
-// counts (window/choice.hpp).
-bool Chooser::host_may_gain(const Shape& shape) const {
+bool Chooser::order_may_gain(const Shape& shape) const {
   const DenseView b = make_b_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
-  return a_.on_device != nullptr && !on_host_.is_lazy() && b.bytes() > device_.info().l2_bytes / 2;
+  return a_.on_device != nullptr && b.bytes() > device_.info().l2_bytes / 2;
 }
 
-bool Chooser::host_pays(double products_us) const {
-  return products_us >= kHostPaysFromUs * static_cast<double>(a_.nnz());
+bool Chooser::thorough_pays(double products_us) const {
+  return products_us >= kThoroughFromUs * static_cast<double>(a_.nnz());
 }
 
-void Chooser::read_on_host(bool reads) {
-  if (a_.on_device == nullptr) return;
-  a_.a = reads ? on_host_ : HostCsr(&held_back_);
-  // Kernels that have not read it know less.
-  if (reads && !reads_on_host_) prepared_.forget();
-  reads_on_host_ = reads;
+void Chooser::be_thorough(bool thorough) {
+  // Kernels that were not thorough have found less.
+  if (thorough && !a_.thorough) prepared_.forget();
+  a_.thorough = thorough;
 }
 
 std::optional<Chosen> Chooser::choose_for_few_calls(const Start& start, const Shape& shape,
@@ -104,29 +98,35 @@ std::optional<Chosen> Chooser::choose_for_few_calls(const Start& start, const Sh
   const auto by_total = [&](const Candidate& one) {
     return total_us(one.estimate, start.candidate.estimate, limits_.calls);
   };
+  if (by_total(start.candidate) < kNothingPaysUs) return run(start.choice, shape, stages);
   std::vector<Candidate> all;
   {
     const auto timed = stages.scope("choose");
-    if (by_total(start.candidate) < kNothingPaysUs) all = {start.candidate};
-    else all = candidates_by_sizes(start);
+    all = candidates_by_sizes(start);
     std::ranges::stable_sort(all, {}, by_total);
   }
   const double by_sizes_us = by_total(all.front());
-  const bool on_device = a_.a.is_lazy();
+  const bool on_device = a_.on_device != nullptr;
   if (by_sizes_us >= (on_device ? kLooksFromUs : kGlancesFromUs)) return std::nullopt;
-  Chosen out;
-  out.pick.why = "by the sizes of A alone: a look at it would take long beside so few calls";
+  std::optional<Why> why;
   if (on_device && pays_to_glance(by_sizes_us, start.of_sizes)) {
     Product product = start.of_sizes;
     product.f = glance(stages);
     const auto timed = stages.scope("choose");
     all = candidates_on_device(product);
     std::ranges::stable_sort(all, {}, by_total);
-    out.why = Why{{product.f, shape, product.precision, product.device, limits_.calls}, all, {}};
+    why = Why{{product.f, shape, product.precision, product.device, limits_.calls}, all, {}};
   }
-  const Choice choice = first_supported(all, start, shape);
+  Chosen out = run(first_supported(all, start, shape), shape, stages);
+  out.why = std::move(why);
+  return out;
+}
+
+Chosen Chooser::run(const Choice& choice, const Shape& shape, StageTimer& stages) {
+  Chosen out;
   out.bound = prepared_.bind(choice, shape, stages);
   out.pick.kernel = choice.spec.to_string();
+  out.pick.why = "by the sizes of A alone: a look at it would take long beside so few calls";
   prepared_.keep(out.pick.kernel);
   return out;
 }
@@ -155,9 +155,9 @@ std::pair<Choice, std::vector<Candidate>> Chooser::worth_running(Why& why, const
   auto best = best_of(why.ranked, a_, shape, device_.info(), why.refusal);
   if (!best) throw Error(fmt::format("auto: {}", why.refusal));
   std::vector<Candidate> candidates;
-  // Where A lies on the device alone, candidates that are prepared there need no copy of it.
+  // Where A lies on the device, candidates that are prepared there need no copy of it.
   const Ranking& by = why.ranking;
-  const bool is_there = limits_.calls > 0 && a_.a.is_lazy();
+  const bool is_there = limits_.calls > 0 && a_.on_device != nullptr;
   const double there_ms =
       is_there ? prepare_amounts::copy_of_a_ms(Product(by.features, shape, by.precision, by.device))
                : 0;

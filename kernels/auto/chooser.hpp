@@ -28,21 +28,11 @@ struct Chosen {
 // What a plan says that runs `plan`; `why` is null where nothing was compared.
 PlanReport report_of(const Plan& plan, const Pick& pick, const Why* why);
 
-// A matrix on the host for what reads it there only where it lies nowhere else.
-class HeldBackCsr final : public LazyCsr {
- public:
-  explicit HeldBackCsr(HostCsr a) : a_(a) {}
-  const CsrMatrix& get() override { return *a_; }
-
- private:
-  HostCsr a_;
-};
-
 class Chooser {
  public:
   // What `a` refers to and the device outlive this.
   Chooser(const SparseOperand& a, Device& device, TrialLimits limits)
-      : orders_(a.orders), on_host_(a.a), held_back_(a.a), a_(a), device_(device), limits_(limits) {
+      : orders_(a.orders), a_(a), device_(device), limits_(limits) {
     a_.orders = &orders_;
   }
   Chooser(const Chooser&) = delete;  // its parts refer to it
@@ -58,13 +48,12 @@ class Chooser {
   // anything.
   Chosen choose(const Shape& shape, const std::optional<Start>& start, StageTimer& stages);
 
-  // Where A lies in both memories the host can count which rows of B return from memory in each row
-  // order. Whether that can gain with this B, and whether products that take so long pay for it.
-  bool host_may_gain(const Shape& shape) const;
-  bool host_pays(double products_us) const;
-  // Whether kernels that are prepared from now on read A on the host, where it lies there, too. At
-  // first they do.
-  void read_on_host(bool reads);
+  // Of a B that the cache does not hold rows return from memory, the fewer the better their order.
+  // Whether finding out can gain with this B, and whether products that take so long pay for it.
+  bool order_may_gain(const Shape& shape) const;
+  bool thorough_pays(double products_us) const;
+  // SparseOperand::thorough for kernels that are prepared from now on.
+  void be_thorough(bool thorough);
 
   const SparseOperand& a() const { return a_; }
   Device& device() { return device_; }
@@ -76,6 +65,7 @@ class Chooser {
 
   DeviceRates rates_worth_measuring(const std::optional<Start>& start);
   const MatrixFeatures& glance(StageTimer& stages);
+  Chosen run(const Choice& choice, const Shape& shape, StageTimer& stages);
   Choice first_supported(const std::vector<Candidate>& candidates, const Start& start,
                          const Shape& shape) const;
 
@@ -83,9 +73,6 @@ class Chooser {
                     const Choice& best, StageTimer& stages, Pick& pick);
 
   SharedOrders orders_;  // of all candidates
-  HostCsr on_host_;
-  HeldBackCsr held_back_;
-  bool reads_on_host_ = true;
   SparseOperand a_;
   Device& device_;
   TrialLimits limits_;

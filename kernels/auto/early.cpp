@@ -69,22 +69,23 @@ std::optional<Start> start_of(const SparseOperand& a, const Shape& shape,
   const Product of_sizes(features_of_sizes(a.m(), a.k(), a.nnz()), shape, a.precision,
                          device_model(device, known_rates(device)));
   for (const EarlyKernel& one : of_plain_csr()) {
-    const auto estimate = one.estimator->estimate(of_sizes);
+    const Estimator& estimator = *one.estimator;
+    const auto estimate = estimator.estimate(of_sizes);
     if (!estimate) continue;
     if (auto choice = supported_early(one, a, shape, device))
-      return Start{*std::move(choice), {one.estimator->spec, *estimate}, of_sizes};
+      return Start{*std::move(choice),
+                   {estimator.spec, *estimate, Standing::full, estimator.on_device},
+                   of_sizes};
   }
   return std::nullopt;
 }
 
 std::vector<Candidate> candidates_by_sizes(const Start& start) {
-  std::vector<Candidate> out;
+  std::vector<Candidate> out = {start.candidate};
   for (const EarlyKernel& one : by_sizes())
-    if (takes(one, start.of_sizes.layout))
+    if (one.estimator->spec != start.candidate.spec && takes(one, start.of_sizes.layout))
       if (const auto candidate = candidate_by_sizes(*one.estimator, start.of_sizes))
         out.push_back(*candidate);
-  if (std::ranges::find(out, start.candidate.spec, &Candidate::spec) == out.end())
-    out.push_back(start.candidate);
   return out;
 }
 

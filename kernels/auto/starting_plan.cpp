@@ -53,7 +53,7 @@ void StartingPlan::prepare_more(const DenseView& b, const DenseView& c) {
   // Until A is looked at a question costs little, and waits for nothing that does not pay.
   due_ += why_ ? due_ : std::max<std::int64_t>(1, due_ / kOftenIn);
   if (spent_us() < kNothingPaysUs) return;
-  chooser_.read_on_host(false);
+  chooser_.be_thorough(false);
   if (!settling_) rank_by_sizes();
   if (!why_ && settling_->products_us(launches_) >= kLooksAfterUs) look();
   TrialTimes times(b, c, chooser_.device());
@@ -61,8 +61,8 @@ void StartingPlan::prepare_more(const DenseView& b, const DenseView& c) {
     take(*step, times);
   if (!why_) return;
   chooser_.prepared().free_unused();
-  if (!chooser_.host_may_gain(shape_)) settled_ = settling_->settled();
-  else if (chooser_.host_pays(settling_->products_us(launches_))) settle_if_it_can();
+  if (!chooser_.order_may_gain(shape_)) settled_ = settling_->settled();
+  else if (chooser_.thorough_pays(settling_->products_us(launches_))) settle_if_it_can();
 }
 
 void StartingPlan::settle_if_it_can() {
@@ -152,7 +152,7 @@ void StartingPlan::run_from_now_on(BoundPlan bound) {
 void StartingPlan::settle(StageTimer& stages) {
   if (settled_) return;
   chooser_.device().wait_idle();
-  chooser_.read_on_host(true);
+  chooser_.be_thorough(true);
   Chosen chosen = chooser_.choose(shape_, start_, stages);
   run_from_now_on(std::move(chosen.bound));
   chosen.pick.first = pick_.first;

@@ -234,11 +234,11 @@ class WindowChooser {
   }
 
   // How many rows of B, or of the part of them that a CTA gathers, stay in the L2 cache; 0: all, or
-  // unknown.
+  // it is not worth asking.
   // Each half of the cache keeps its own copy of the data read, so the cache holds half of its
   // size.
   std::int64_t kept_rows(std::int64_t n) const {
-    if (!survey_->knows_returns()) return 0;
+    if (!a_.thorough) return 0;
     const std::int64_t bytes = std::min<std::int64_t>(n * value_bytes_, kMostCtaRow);
     return a_.k() * bytes <= kept_bytes_ ? 0 : kept_bytes_ / bytes;
   }

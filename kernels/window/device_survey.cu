@@ -1,6 +1,7 @@
 // Counts on samples of a matrix on the device.
 
 #include "common/device_arrays.hpp"
+#include "window/device_column_reuse.hpp"
 #include "window/device_survey.hpp"
 
 #include <cuda_runtime.h>
@@ -256,6 +257,16 @@ SurveyedWindows DeviceSurvey::count(const std::string& name, const Buffer& rows)
   });
   if (in_all) out.groups = std::move(counts);
   return out;
+}
+
+std::vector<double> DeviceSurvey::returned(const std::vector<std::string>& orders,
+                                           std::int64_t kept, StageTimer& stages) {
+  std::vector<const std::int32_t*> rows;
+  rows.reserve(orders.size());
+  for (const std::string& order : orders)
+    rows.push_back(orders_.get(a_, order, stages).as<std::int32_t>());
+  const auto timed = stages.scope("compare");
+  return new_column_shares(a_, rows, kept, device_);
 }
 
 std::vector<std::int32_t> DeviceSurvey::distinct_columns(const std::string& order,

@@ -23,9 +23,7 @@ class DeviceSurvey final : public window::Survey {
  public:
   // Of a.on_device. `orders` outlives this.
   DeviceSurvey(const SparseOperand& a, ResidentOrders& orders, Device& device)
-      : a_(*a.on_device), features_(a.features), orders_(orders), device_(device) {
-    if (!a.a.is_lazy()) host_.emplace(a);
-  }
+      : a_(*a.on_device), features_(a.features), orders_(orders), device_(device) {}
 
   // `follower` goes on from the counts in natural order; it outlives this, or is set back to null.
   void set_follower(window::SurveyFollower* follower) { follower_ = follower; }
@@ -40,11 +38,8 @@ class DeviceSurvey final : public window::Survey {
   // Of every window, where `order` has been asked for this order and all were counted; else empty.
   std::vector<std::int32_t> distinct_columns(const std::string& order, int height_index);
   bool is_on_host() const override { return false; }
-  bool knows_returns() const override { return host_.has_value(); }
   std::vector<double> returned(const std::vector<std::string>& orders, std::int64_t kept,
-                               StageTimer& stages) override {
-    return host_ ? host_->returned(orders, kept, stages) : std::vector<double>();
-  }
+                               StageTimer& stages) override;
 
  private:
   // Of rows that a sample has, which is the same in every order.
@@ -63,7 +58,6 @@ class DeviceSurvey final : public window::Survey {
   const MatrixFeatures* features_;  // or null
   ResidentOrders& orders_;
   Device& device_;
-  std::optional<window::HostSurvey> host_;  // where A lies there, too
   std::optional<Samples> samples_;
   window::SurveyFollower* follower_ = nullptr;
   SharedParts<std::string, SurveyedWindows> own_;                   // in natural order

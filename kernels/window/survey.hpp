@@ -33,8 +33,6 @@ class Survey {
   virtual WcsrEstimate expect_by_length() = 0;
   // Whether orders lie on the host, so that they can be had without a survey.
   virtual bool is_on_host() const = 0;
-  // Whether `returned` can be asked: it reads stretches of the matrix one nonzero after the other.
-  virtual bool knows_returns() const = 0;
   // Rows of B per nonzero that return from memory in each order, where a cache keeps `kept` rows.
   // Stages: those of the orders, and "compare".
   virtual std::vector<double> returned(const std::vector<std::string>& orders, std::int64_t kept,
@@ -56,7 +54,6 @@ class HostSurvey final : public Survey {
   }
   WcsrEstimate expect_by_length() override { return spmmbench::expect_by_length(*a_.a); }
   bool is_on_host() const override { return true; }
-  bool knows_returns() const override { return true; }
   std::vector<double> returned(const std::vector<std::string>& orders, std::int64_t kept,
                                StageTimer& stages) override {
     std::vector<const Permutation*> rows;

@@ -27,11 +27,13 @@ const Estimator& estimator_of(std::string_view spec) {
   return **std::ranges::find(estimators(), spec, [](const auto& one) { return one->spec; });
 }
 
-// The distinct columns over the nonzeros of this many rows whose columns are drawn at random.
-double gathered_of_random(double rows, double density) {
-  if (density <= 0) return 1;
-  return -std::expm1(rows * std::log1p(-density)) / (rows * density);
+// The distinct columns over the nonzeros of this many rows whose columns are drawn at random, where
+// `missed` is the share of columns that none of them has.
+double gathered_of_random(double rows, double density, double missed) {
+  return density > 0 ? (1 - missed) / (rows * density) : 1;
 }
+double square(double x) { return x * x; }
+
 // Stored entries over nonzeros: tiles are half full if rows share no column, and fuller the more
 // they share.
 double stored_of_random(double gathered) { return gathered * (1 + gathered); }
@@ -45,9 +47,10 @@ MatrixFeatures features_of_sizes(std::int64_t rows, std::int64_t cols, std::int6
   sizes.nnz = static_cast<double>(nnz);
   sizes.mean_row = sizes.max_row = sizes.nnz / std::max(sizes.rows, 1.0);
   const double density = sizes.mean_row / std::max(sizes.cols, 1.0);
-  sizes.gathered_8 = gathered_of_random(8, density);
-  sizes.gathered_16 = gathered_of_random(16, density);
-  sizes.gathered_32 = gathered_of_random(32, density);
+  const double missed_8 = square(square(square(1 - density))), missed_16 = square(missed_8);
+  sizes.gathered_8 = gathered_of_random(8, density, missed_8);
+  sizes.gathered_16 = gathered_of_random(16, density, missed_16);
+  sizes.gathered_32 = gathered_of_random(32, density, square(missed_16));
   sizes.stored_8 = stored_of_random(sizes.gathered_8);
   sizes.stored_16 = stored_of_random(sizes.gathered_16);
   sizes.stored_32 = stored_of_random(sizes.gathered_32);

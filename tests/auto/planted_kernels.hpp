@@ -35,7 +35,7 @@ struct Script {
   double us_of_others = 10;
   std::set<std::string> out_of_memory;
   bool asks_for_order = false, orders_on_device = false;
-  int made_orders = 0, given_on_host = 0;
+  int made_orders = 0, thorough = 0;
   double us_now = 10;  // of the launch that is being timed
   std::set<const void*> prepared;
 };
@@ -109,7 +109,7 @@ class Planted : public Kernel {
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device&,
                                     StageTimer& stages) const override {
     const std::string label = Spec{info_.name, options}.to_string();
-    if (!a.a.is_lazy()) ++script.given_on_host;
+    if (a.thorough) ++script.thorough;
     if (script.asks_for_order) a.orders->get("rcm", stages);
     if (script.orders_on_device)
       dynamic_cast<SharedOrders&>(*a.orders).on_device().get("match", [](StageTimer&) {

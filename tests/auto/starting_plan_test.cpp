@@ -53,23 +53,24 @@ TEST_F(AutoKernel, BetweenGrowingNumbersOfLaunchesNothingIsPrepared) {
   EXPECT_EQ(due, (std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33}));
 }
 
-TEST_F(AutoKernel, AnAInBothMemoriesIsReadOnTheHostOnceProductsPayForThat) {
+TEST_F(AutoKernel, OrdersThatTakeLongAreSoughtOnceProductsPayForThem) {
   constexpr std::int64_t kWide = 1024;  // columns of a B that the cache does not hold
   const DeviceCsr there = copy_that_took(0);
   operand_.on_device = &there;
   const auto prepared = prepare("");
   const auto plan = prepared->bind({.n = kWide}, stages_);
-  script.given_on_host = 0;
+  script.thorough = 0;
   launch(*plan, 100);
   EXPECT_GT(script.prepared.size(), 0U);
-  EXPECT_EQ(script.given_on_host, 0);
+  EXPECT_EQ(script.thorough, 0);
   launch(*plan, kMany);
-  EXPECT_GT(script.given_on_host, 0);
+  EXPECT_GT(script.thorough, 0);
   EXPECT_FALSE(plan->prepares_next()) << "it is settled";
-  for (const auto& [calls, reads] : {std::pair{"calls=100", false}, {"calls=100000000", true}}) {
-    script.given_on_host = 0;
-    prepare(calls)->bind({.n = kWide}, stages_);
-    EXPECT_EQ(script.given_on_host > 0, reads) << calls;
+  for (const auto& [options, seeks] :
+       {std::pair{"calls=100", false}, {"calls=100000000", true}, {"tune=2", true}}) {
+    script.thorough = 0;
+    prepare(options)->bind({.n = kWide}, stages_);
+    EXPECT_EQ(script.thorough > 0, seeks) << options;
   }
 }
 

@@ -73,9 +73,9 @@ class Refit(CliCase):
         except ImportError:
             self.skipTest("numpy or scipy is not installed")
 
-    def refit(self, build, *more, recorded="cases.csv"):
-        command = [sys.executable, SOURCE / "scripts/refit", "--from", self.folder / recorded, "--build", build, "--check"]
-        return subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+    def refit(self, build, folder=None, recorded="cases.csv"):
+        command = [sys.executable, SOURCE / "scripts/refit", "--from", (folder or self.folder) / recorded, "--build", build, "--check"]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def test_prints_what_is_lost_on_matrices_that_were_left_out(self):
         cases, matrices = part_of_recorded(self.folder, 12)
@@ -85,7 +85,13 @@ class Refit(CliCase):
         self.assertRegex(lines[0], rf"^\d+ cases of {matrices} matrices$")
         self.assertLessEqual(int(lines[0].split()[0]), cases)
         self.assertEqual([line.split(",")[0] for line in lines if "chosen over fastest" in line], ["two halves by matrix", "all"])
-        self.assertRegex(lines[-1], r"^\d+ rows, \d+ factors of calls, \d+ of preparation$")
+        self.assertRegex(lines[-2], r"^\d+ rows, \d+ factors of calls, \d+ of preparation$")
+        self.assertRegex(lines[-1], "^would change: .*csr_merge")
+
+    def test_the_factors_are_those_of_the_recorded_cases(self):
+        result = self.refit(pathlib.Path(PROGRAM).parents[1], RECORDED)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.splitlines()[-1], "would change: nothing", "run scripts/refit --from results/selection/cases.csv")
 
     def test_preparation_is_fitted_where_the_copy_of_a_does_not_hide_it(self):
         sys.path.insert(0, str(SOURCE / "scripts"))
