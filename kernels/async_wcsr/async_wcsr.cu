@@ -159,6 +159,7 @@ class AsyncWcsrPlan final : public Plan, public OrderedSums {
     stages.add(built.cost);
     const auto timed = stages.scope("upload");
     bound_->upload(false, device);
+    bound_->share_evenly(empty_ctas_, device.info());
     device.synchronize();
     describe(a.nnz());
   }

@@ -38,6 +38,11 @@
 // 0.5 us. Each CTA waits for the end of that kernel before it touches B, C or the accumulators, and
 // lets the next kernel in when its own rows are summed. If it did so earlier, the CTAs of the next
 // kernel would crowd onto the SMs that have room first: up to 30 % slower where CTAs are few.
+//
+// A group that then adds its sums to those of a cut row is not at its end yet. If nearly all CTAs
+// are of such groups, those of the next kernel go where others have ended before, and if all fit on
+// the device at once, the launch ends with the SM that has most of them. So there such a group lets
+// the next kernel in by its end alone (release_early).
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -81,6 +86,7 @@ struct Workspace {
   // With kJoin, rows of four segments come first, then those of two, then those of more.
   std::int64_t fours_end, twos_end;
   const SplitRow* split_rows;
+  bool release_early;  // groups of split rows let the next kernel in before they add their sums
   Sum* sums;           // [split row][columns_padded]; all zero between launches
   unsigned* arrivals;  // [split row][slab]; all zero between launches
   std::int64_t columns_padded;
@@ -182,7 +188,8 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<TB>)
     }
   }
 
-  ptx::griddepcontrol_launch_dependents();
+  // With kJoin the condition would make launches up to 8 % longer.
+  if (kJoin || segment.target >= 0 || work.release_early) ptx::griddepcontrol_launch_dependents();
   if constexpr (kJoin) {
     if (first_index < work.twos_end) {  // for all threads of the CTA
       __shared__ Sum parts[kColumns][kThreads];
@@ -330,23 +337,42 @@ class CsrRowSplitPlan final : public Plan {
     is_clear_ = !device_.is_capturing(stream);  // what is captured may never run
   }
 
+  // Whether an uneven spread of the next launch's CTAs costs less than an early start saves, which
+  // is 0.5 us: where whole rows end apart from one another, where an SM has few CTAs, and where it
+  // has so many that the next launch finds little room or takes turns. All limits are measured,
+  // where an SM holds twelve CTAs (docs/decisions/csr-row-split.md).
+  template <class TB>
+  bool release_early(const dim3& grid) const {
+    constexpr double kWholeRows = 0.1;                    // of all segments
+    constexpr int kFew = 3, kMany = 8, kManyOfLong = 10;  // CTAs to an SM
+    constexpr std::int64_t kLong = 64;                    // nonzeros of a segment
+    constexpr int kMeasured = 12;
+    if (kMinBlocksPerSm<TB> != kMeasured) return true;
+    const auto whole = static_cast<double>(a_.csr.view().rows - a_.segments.split_count);
+    const int many = a_.split < kLong ? kMany : kManyOfLong;
+    const std::int64_t ctas = std::int64_t{grid.x} * grid.y, sms = device_.info().sm_count;
+    return whole > kWholeRows * static_cast<double>(a_.segments.count) || ctas < kFew * sms ||
+           ctas > many * sms;
+  }
+
   template <class TB, class TC, int kLanes, int kPieces>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kGroups = kThreads / kLanes;  // per CTA
     using Sum = SumOf<TB>;
     const row_split::DeviceSegments& cut = a_.segments;
+    const dim3 grid(static_cast<unsigned>((cut.count + kGroups - 1) / kGroups),
+                    static_cast<unsigned>(tiling_.slabs));
     const Workspace<Sum> work{.segments = cut.segments.as<Segment>(),
                               .segment_count = cut.count,
                               .fours_end = cut.fours_end,
                               .twos_end = cut.twos_end,
                               .split_rows = cut.split_rows.as<SplitRow>(),
+                              .release_early = release_early<TB>(grid),
                               .sums = sums_.as<Sum>(),
                               .arrivals = array_at<unsigned>(sums_, arrivals_at_),
                               .columns_padded = tiling_.columns_padded};
     const DeviceCsr& csr = a_.csr.view();
     const CsrEntries<TB> a{csr.col_idx, static_cast<const TB*>(csr.values), csr.scale * b.scale};
-    const dim3 grid(static_cast<unsigned>((cut.count + kGroups - 1) / kGroups),
-                    static_cast<unsigned>(tiling_.slabs));
     const auto kernel = cut.twos_end > 0 ? csr_row_split_kernel<TB, TC, kLanes, kPieces, true>
                                          : csr_row_split_kernel<TB, TC, kLanes, kPieces, false>;
     launch_dependent(kernel, grid, dim3(kThreads), 0, stream, overlap_, work, a,

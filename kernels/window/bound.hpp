@@ -118,6 +118,14 @@ class Bound {
                   .release_early = release_early(work_size(), launch_)};
   }
 
+  // After `upload`; `more_ctas` as in `launch`. See even_share_bytes. Rows of B that come through
+  // the L1 cache need it more.
+  void share_evenly(unsigned more_ctas, const DeviceInfo& device) {
+    if (!overlap_ || !arguments_.release_early || a_.cached) return;
+    launch_.shared_bytes = even_share_bytes(launch_, ctas() + more_ctas, device);
+    allow_shared_bytes(variant_.kernel, static_cast<int>(launch_.shared_bytes));
+  }
+
   // `more_ctas` follow those of the work list; `operands`: the kernel's parameters after Arguments.
   template <class... Operands>
   void launch(const DenseView& b, const DenseView& c, Stream stream, unsigned more_ctas,

@@ -202,6 +202,23 @@ inline bool release_early(const WorkSize& work, const LaunchShape& launch) {
   return !work.is_shared || ctas > 3 * launch.resident_ctas;
 }
 
+// Dynamic shared memory of each of `ctas`, of a grid with as many feature tiles side by side as
+// `launch` has, which let the next launch in when they start. Its CTAs would go to whichever SM has
+// room first, and where all fit on the device at once, no later CTA makes up for that. There each
+// asks for so much that no SM has room for more than an even share of them. With fewer than three
+// to an SM latency is the limit, not their spread (docs/decisions/window-cuts.md).
+inline std::size_t even_share_bytes(const LaunchShape& launch, std::int64_t ctas,
+                                    const DeviceInfo& device) {
+  // What the system takes of each CTA, and the unit (CUDA C++ Programming Guide, "Shared Memory").
+  constexpr std::size_t kSystemBytes = 1024, kUnit = 128;
+  constexpr std::int64_t kFew = 3;  // CTAs to an SM
+  const std::int64_t all = ctas * launch.feature_tile_groups, sms = device.sm_count;
+  const std::int64_t share = (all + sms - 1) / sms;
+  if (all < kFew * sms || share * sms >= launch.resident_ctas) return launch.shared_bytes;
+  const std::size_t of_sm = device.shared_per_block + kSystemBytes;
+  return of_sm / static_cast<std::size_t>(share) / kUnit * kUnit - kSystemBytes;
+}
+
 // Place of the format -> row of C; empty: they are the same.
 inline Permutation rows_of_c(const Permutation& row_order, std::span<const std::int32_t> row_ids) {
   if (row_ids.empty()) return row_order;
