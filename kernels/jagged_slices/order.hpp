@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "reorder/match.hpp"
 #include "select/features.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/option.hpp"
@@ -51,6 +52,9 @@ class OrderChooser {
     if (order_ != "search") return order_;
     const bool vector = n == 1;
     if (vector && a_.nnz() < kLeastOrderedRow * a_.m()) return "natural";
+    if (!match::is_filled(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
+                          static_cast<double>(a_.nnz())))
+      return "natural";
     const double natural = share("natural", n, stages);
     const bool gains =
         natural > kLeastShare &&

@@ -150,7 +150,8 @@ class Matching {
 
   void lay_out(char* memory) {
     bytes_ = 0;
-    const std::int64_t entries = a_.nnz, clusters = rows_ + 1;
+    const std::int64_t entries = a_.nnz, rows = rows_ + 1;
+    const std::int64_t clusters = std::min(rows_, entries) + 1;  // no empty rows
     // Zero at first.
     place(partners_.count, kCounters + 2, memory);
     place(sample_.count, kCounters, memory);
@@ -171,9 +172,9 @@ class Matching {
     for (std::int32_t** array : {&before_, &lists_}) place(*array, entries, memory);
     place(columns_of_, clusters, memory);
     place(taken_, clusters, memory);
-    for (std::int32_t** array : {&cluster_rows_, &new_rows_, &number_, &joined_, &mates_,
-                                 &partners_.longer[0], &partners_.longer[1]})
-      place(*array, clusters, memory);
+    for (std::int32_t** array : {&cluster_rows_, &new_rows_, &number_, &joined_, &mates_})
+      place(*array, rows, memory);
+    for (std::int32_t*& queue : partners_.longer) place(queue, clusters, memory);
     place(ranks_[0], clusters * match::kNear, memory);
     place(ranks_[1], clusters / 2 * match::kNear, memory);
     for (int level = 1; level <= 2; ++level) {
@@ -415,17 +416,19 @@ class Matching {
 }  // namespace
 
 bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
-  return nnz < INT32_MAX && rows + cols <= 2 * nnz;
+  return nnz < INT32_MAX && match::is_filled(static_cast<double>(rows), static_cast<double>(cols),
+                                             static_cast<double>(nnz));
 }
 
 std::int64_t match_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
   constexpr std::int64_t kWord = sizeof(std::int32_t);
   constexpr std::int64_t kWordsOfEntry = 2;
-  constexpr std::int64_t kWordsOfRow = 22 + 3 * match::kNear + match::kSketchWords * 3 / 4,
+  constexpr std::int64_t kWordsOfRow = 7,
+                         kWordsOfCluster = 15 + 3 * match::kNear + match::kSketchWords * 3 / 4,
                          kWordsOfColumn = 4,
                          kWordsOfSampled = 2 + 2 * match::kNear;  // see lay_out
-  return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + kWordsOfColumn * cols +
-                  kWordsOfSampled * std::min(rows, kMostSampled));
+  return kWord * (kWordsOfEntry * nnz + kWordsOfRow * rows + kWordsOfCluster * std::min(rows, nnz) +
+                  kWordsOfColumn * cols + kWordsOfSampled * std::min(rows, kMostSampled));
 }
 
 Buffer match_order(const DeviceCsr& a, match::Height height, Device& device) {

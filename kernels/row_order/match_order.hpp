@@ -9,8 +9,8 @@
 
 namespace spmmbench {
 
-// Whether match_order can take it: less than 2^31 - 1 nonzeros, and at most two rows and two
-// columns for each, since its tables have an entry for every row and column.
+// Whether match_order can take it: less than 2^31 - 1 nonzeros, and few empty rows and columns
+// (match::is_filled), since its tables have an entry for each.
 bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
 
 // What match_order takes on the way, in bytes.

@@ -88,25 +88,29 @@ struct Uniting {
   std::int32_t* columns_sum;  // of lengths; 0 before. Null: not asked for
 };
 
-// A warp makes the set of the columns of a row. Each lane gets its word. `words`: room for all.
+// A warp makes the set of the columns of a row. Each lane gets its word. `words`: room for all. It
+// ends once all bits are set: some 8,000 columns do that.
 inline __device__ std::uint32_t sketch_word(const Level& rows, Span row, std::uint32_t* words) {
   static_assert(kSketchWords == 32, "a word for each lane");
-  constexpr int kAtOnce = 4;  // columns that a lane reads at a time
+  constexpr int kAtOnce = 4, kOfWarp = kAtOnce * 32;  // columns that a lane reads at a time
   const int lane = threadIdx.x % 32;
   words[lane] = 0;
   __syncwarp();
-  for (std::int32_t first = lane; first < row.length; first += kAtOnce * 32) {
+  for (std::int32_t first = 0; first < row.length; first += kOfWarp) {
     std::int32_t column[kAtOnce];
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i)
-      column[i] = first + i * 32 < row.length ? rows.columns[row.begin + first + i * 32] : kNone;
+    for (int i = 0; i < kAtOnce; ++i) {
+      const std::int32_t at = first + i * 32 + lane;
+      column[i] = at < row.length ? rows.columns[row.begin + at] : kNone;
+    }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const std::uint32_t bit = sketch_bit(column[i]);
       if (column[i] != kNone) atomicOr(words + bit / 32, 1U << bit % 32);
     }
+    __syncwarp();
+    if (row.length > kOfWarp && __all_sync(kWarp, words[lane] == ~0U)) break;
   }
-  __syncwarp();
   const std::uint32_t word = words[lane];
   __syncwarp();
   return word;

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "format/wcsr_estimate.hpp"
+#include "reorder/match.hpp"
 #include "spmmbench/host_device.hpp"
 #include "spmmbench/precision.hpp"
 #include "window/wcsr_heights.hpp"
@@ -109,11 +110,13 @@ SPMMBENCH_HOST_DEVICE inline Height best_height(const WcsrEstimate& estimate, do
 // where the gathers in natural order take longer than a certain share of the time of the compulsory
 // bytes, and longer than kLeastUs: a product takes 3 us and more whatever it gathers. Of 79
 // matrices at N = 128, 28 gather less; in another order their products take 1.00 x, and the search
-// as long as 120 of them. Narrow rows of B were not measured (docs/decisions/row-orders.md).
+// as long as 120 of them. Narrow rows of B were not measured (docs/decisions/row-orders.md). Where
+// most rows are empty, it takes long and gains little.
 SPMMBENCH_HOST_DEVICE inline bool worth_order(const WcsrEstimate& natural, double rows, double cols,
                                               double nnz, std::int64_t n, int value_bytes,
                                               const FormatCost& format) {
   constexpr double kWorth = 0.45, kLeastUs = 2.2;
+  if (!match::is_filled(rows, cols, nnz)) return false;
   const auto columns = static_cast<double>(n);
   const double row_bytes = columns * value_bytes;
   double gathers = std::numeric_limits<double>::infinity();

@@ -141,7 +141,14 @@ const SurveyCounts& survey(const DeviceCsr& a, const SurveyGrid& counted,
 std::int64_t groups_of(const DeviceCsr& a) { return (a.rows + kGroupRows - 1) / kGroupRows; }
 
 bool has_few_groups(const DeviceCsr& a) {
-  return groups_of(a) <= kMostInAll && a.nnz <= window::kMostEntriesInAll;
+  return groups_of(a) <= kMostInAll && a.nnz <= window::kMostEntriesInAll &&
+         a.nnz <= window::kMostEntriesOfGroup * groups_of(a);
+}
+
+// Of each of so many groups that are evenly spaced.
+std::int64_t shares_of(const DeviceCsr& a, std::int64_t groups) {
+  const std::int64_t wanted = a.nnz / groups_of(a) / window::kEntriesOfShare;
+  return std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(kMostInAll / groups, 1));
 }
 
 double empty_share_of(const SurveyCounts& told) {
@@ -242,7 +249,10 @@ SurveyedWindows DeviceSurvey::count(const std::string& name, const Buffer& rows)
   const std::int64_t groups = groups_of(a_);
   const bool in_all = has_few_groups(a_);
   const std::int64_t sampled = is_natural ? kSampledRows : std::min(groups, kMostGroups);
-  const SurveyGrid grid{is_natural && !in_all, in_all ? groups : sampled, name == "degree"};
+  const bool at_nonzeros = is_natural && !in_all;
+  const std::int64_t counted = in_all ? groups : sampled;
+  const SurveyGrid grid{at_nonzeros, counted, name == "degree",
+                        is_natural ? 1 : shares_of(a_, counted)};
   const ToldToHost there(device_);
   const SurveyCounts& told =
       is_natural && follower_ != nullptr

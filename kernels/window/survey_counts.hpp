@@ -28,6 +28,9 @@ SPMMBENCH_HOST_DEVICE constexpr int windows_of_height(int index) { return 4 >> i
 // All groups are counted where there are no more, with no more nonzeros: it takes less time than a
 // first pass of the build and the wait for it.
 constexpr std::int64_t kMostInAll = 512, kMostEntriesInAll = std::int64_t{1} << 22;
+// So large a group would keep its CTA busy far longer than that. Its windows are shared: in natural
+// order by the samples in it, in others by one CTA for each kEntriesOfShare nonzeros.
+constexpr std::int64_t kMostEntriesOfGroup = 1 << 17, kEntriesOfShare = 1 << 15;
 // In an order by length the first group may have most of A, and the next ones much: this many CTAs
 // share a window of these.
 constexpr int kSharesOfFirst = 32, kSharesOfNext = 4, kNextGroups = 15;
@@ -52,6 +55,7 @@ struct SurveyGrid {
   bool at_nonzeros = false;  // at sampled ones, where rows have their own order; else this many
   std::int64_t groups = 0;   // evenly spaced ones
   bool by_length = false;    // longest rows first
+  std::int64_t shares = 1;   // of each group, else
 
   // A CTA's share of the columns of the windows of a group, of that number among those counted.
   struct Share {
@@ -59,12 +63,12 @@ struct SurveyGrid {
     int index, count;
   };
   SPMMBENCH_HOST_DEVICE constexpr std::int64_t ctas() const {
-    if (!by_length || groups == 0) return groups;
+    if (!by_length || groups == 0) return groups * shares;
     const std::int64_t next = groups - 1 < kNextGroups ? groups - 1 : kNextGroups;
     return groups + kSharesOfFirst - 1 + next * (kSharesOfNext - 1);
   }
   SPMMBENCH_HOST_DEVICE constexpr Share share(std::int64_t cta) const {
-    if (!by_length) return {cta, 0, 1};
+    if (!by_length) return {cta / shares, static_cast<int>(cta % shares), static_cast<int>(shares)};
     if (cta < kSharesOfFirst) return {0, static_cast<int>(cta), kSharesOfFirst};
     const std::int64_t next = cta - kSharesOfFirst;
     if (next < kNextGroups * kSharesOfNext)

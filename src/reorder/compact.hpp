@@ -17,9 +17,9 @@ std::vector<std::int32_t> referenced_columns(const CsrMatrix& matrix);
 std::vector<std::int32_t> column_positions(const CsrMatrix& matrix,
                                            const std::vector<std::int32_t>& columns);
 
-// More than two rows and columns for each nonzero, so that some are empty.
-inline bool is_hypersparse(const CsrMatrix& matrix) {
-  return matrix.rows + matrix.cols > 2 * matrix.nnz();
+// More than `most` rows and columns for each nonzero. With two, some are empty.
+inline bool is_hypersparse(const CsrMatrix& matrix, std::int64_t most = 2) {
+  return matrix.rows + matrix.cols > most * matrix.nnz();
 }
 
 struct CompactPattern {
@@ -37,8 +37,8 @@ Permutation expand_order(const Permutation& order, const std::vector<std::int32_
 
 // compute(matrix). For a hypersparse matrix it orders the nonempty rows; the empty ones follow.
 template <class Compute>
-Permutation order_compactly(const CsrMatrix& matrix, Compute&& compute) {
-  if (!is_hypersparse(matrix)) return compute(matrix);
+Permutation order_compactly(const CsrMatrix& matrix, Compute&& compute, std::int64_t most = 2) {
+  if (!is_hypersparse(matrix, most)) return compute(matrix);
   const CompactPattern compact = compact_pattern(matrix);
   return expand_order(compute(compact.pattern), compact.rows, matrix.rows);
 }

@@ -130,10 +130,8 @@ std::vector<std::uint64_t> near_row(std::int32_t own, const Rows& all, const Lis
     const auto begin = lists.clusters.begin() + lists.ptr[column];
     const auto end = lists.clusters.begin() + lists.ptr[column + 1];
     const auto length = static_cast<std::int32_t>(end - begin);
-    const bool is_long = length > places;
-    const auto before =
-        is_long ? static_cast<std::int32_t>(std::lower_bound(begin, end, own) - begin) : 0;
-    const match::Part part = match::part_of_list(length, before, places);
+    const std::ptrdiff_t before = length > places ? std::lower_bound(begin, end, own) - begin : 0;
+    const match::Part part = match::part_of_list(length, static_cast<std::int32_t>(before), places);
     for (auto at = begin + part.begin; at != begin + part.end; ++at) {
       if (*at == own) continue;
       if (weight[*at] == 0) met.push_back(*at);
@@ -202,20 +200,25 @@ Ranks rank_rows(const Rows& all, const Lists& lists, int threads) {
   return out;
 }
 
-// The columns of clusters as sets of bits. They are kept where that needs little memory beside the
-// matrix.
+// The columns of clusters as sets of bits. All are kept where that needs little memory beside the
+// matrix, else those of long clusters: a row that nearly all others meet is read once.
 class Sketches {
  public:
   Sketches(const CsrMatrix& matrix, const Clusters& all) : matrix_(matrix), all_(all) {
-    const std::int64_t bytes = std::int64_t{all.count()} * sizeof(Sketch);
-    if (bytes > csr_bytes(matrix) / 2) return;
-    kept_.resize(all.count());
+    if (all.count() * std::int64_t{sizeof(Sketch)} <= csr_bytes(matrix) / 2) least_ = 0;
+    for (std::int32_t i = 0; i < all.count(); ++i)
+      if (is_kept(i)) numbers_.push_back(i);
+    kept_.resize(numbers_.size());
 #pragma omp parallel for schedule(static)
-    for (std::int32_t i = 0; i < all.count(); ++i) kept_[i] = make(i);
+    for (std::size_t i = 0; i < kept_.size(); ++i) kept_[i] = make(numbers_[i]);
   }
-  Sketch operator[](std::int32_t i) const { return kept_.empty() ? make(i) : kept_[i]; }
+  Sketch operator[](std::int32_t i) const {
+    if (!is_kept(i)) return make(i);
+    return kept_[least_ == 0 ? i : std::ranges::lower_bound(numbers_, i) - numbers_.begin()];
+  }
 
  private:
+  bool is_kept(std::int32_t i) const { return all_.lengths[i] >= least_; }
   Sketch make(std::int32_t i) const {
     Sketch out{};
     for (const std::int32_t row : all_.rows_of(i))
@@ -228,6 +231,8 @@ class Sketches {
 
   const CsrMatrix& matrix_;
   const Clusters& all_;
+  std::int32_t least_ = match::kSketchBits;  // columns of a cluster that is kept
+  std::vector<std::int32_t> numbers_;        // of those that are kept, ascending
   std::vector<Sketch> kept_;
 };
 
@@ -410,12 +415,6 @@ Clusters join(const CsrMatrix& matrix, const Clusters& all, std::vector<std::int
   return out;
 }
 
-Permutation natural_order(std::int64_t rows) {
-  Permutation order(rows);
-  std::iota(order.begin(), order.end(), 0);
-  return order;
-}
-
 Clusters clusters_of(const Rows& rows) {
   Clusters out{rows.numbers, {}};
   out.lengths.reserve(rows.count());
@@ -439,7 +438,11 @@ Permutation match_rows(const CsrMatrix& matrix, Height height) {
   {
     const Rows rows{matrix};
     ranks = rank_if_gains(rows, height);
-    if (!ranks) return natural_order(matrix.rows);
+    if (!ranks) {
+      Permutation natural(matrix.rows);
+      std::iota(natural.begin(), natural.end(), 0);
+      return natural;
+    }
     clusters = clusters_of(rows);
   }
   std::vector<std::vector<std::int32_t>> left;  // smaller clusters, ascending in size
@@ -472,10 +475,11 @@ class Match final : public Reordering {
   }
   std::vector<OptionSpec> options() const override { return {kRows, kSort}; }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
-    return order_compactly(matrix, [form = form_of(options)](const CsrMatrix& compact) {
+    const auto compute = [form = form_of(options)](const CsrMatrix& compact) {
       Permutation order = match_rows(compact, form.height);
       return form.by_distance ? rim::sort_by_distance(compact, order) : order;
-    });
+    };
+    return order_compactly(matrix, compute, kMostRowsAndColumns);
   }
 };
 

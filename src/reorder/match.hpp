@@ -26,6 +26,15 @@ std::optional<Form> form_of(std::string_view spec);
 // The order that a Form without by_distance gives.
 const char* unsorted(Height height);
 
+// Of this many rows and columns for each nonzero, tables with an entry for each are small beside
+// what the order takes for nonzeros. Where more are empty, those that are not are matched on the
+// host, and no kernel searches for that order: its products wait for the rows of C, not for
+// gathers.
+constexpr std::int64_t kMostRowsAndColumns = 4;
+SPMMBENCH_HOST_DEVICE constexpr bool is_filled(double rows, double cols, double nnz) {
+  return rows + cols <= kMostRowsAndColumns * nnz;
+}
+
 constexpr int kLevels = 5;     // clusters of 2^5 rows
 constexpr int kLowLevels = 3;  // clusters of 2^3 rows
 // Height::by_need joins more than kLowLevels where clusters of four rows have at most this many of

@@ -262,5 +262,24 @@ TEST(MatchOnDevice, SortsClustersByDistanceAsTheHost) {
     }
 }
 
+TEST(MatchOnDevice, SortsClustersByDistanceWhereAColumnHasManyRows) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr std::int64_t kRows = 9'001;
+  for (const std::int32_t length : {8, 20}) {
+    const CsrMatrix band = shuffled_band(kRows, length);
+    CsrMatrix m{kRows, band.cols + 1, {0}, {}, {}};
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      const auto begin = band.col_idx.begin() + band.row_ptr[row];
+      m.col_idx.insert(m.col_idx.end(), begin, begin + band.row_length(row));
+      if (band.row_length(row) > 0 && *begin < kRows / 4)
+        m.col_idx.push_back(static_cast<std::int32_t>(band.cols));
+      m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+    }
+    m.values.assign(m.col_idx.size(), 1.0F);
+    expect_same_order(m, device, {"match?sort=distance"});
+    EXPECT_FALSE(std::ranges::is_sorted(device_order(m, "match?sort=distance", device)));
+  }
+}
+
 }  // namespace
 }  // namespace spmmbench::test

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <numeric>
 
 #include "matrices.hpp"
@@ -105,6 +106,25 @@ TEST(Reordering, MatchLeavesTheNaturalOrderWhereASampleOfItsWindowsGathersAsLitt
   EXPECT_EQ(compute("match?rows=auto", blocks), compute("none", blocks));
   EXPECT_LT(gathers(dealt, compute("match?rows=auto", dealt), 8),
             gathers(dealt, compute("none", dealt), 8) / 4);
+}
+
+// Processor time of a row order.
+double seconds_of(const char* spec, const CsrMatrix& matrix) {
+  const std::clock_t begin = std::clock();
+  compute(spec, matrix);
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(Reordering, MatchTakesAboutAsLongIfAllRowsMeetOneLongRow) {
+  constexpr std::int32_t kRows = 50'000;
+  std::vector<std::vector<std::int32_t>> rows(kRows);
+  for (std::int32_t i = 0; i < kRows; ++i) rows[i] = {i - i % 2};
+  const double without = seconds_of("match", testing::from_rows(kRows, rows));
+  for (std::int32_t i = 0; i < kRows; ++i) rows[i] = {i};
+  rows[0].resize(kRows);
+  std::iota(rows[0].begin(), rows[0].end(), 0);
+  const CsrMatrix matrix = testing::from_rows(kRows, rows);
+  EXPECT_LT(seconds_of("match", matrix), 20 * without);
 }
 
 TEST(Reordering, MatchScalesWeightsOfColumnsThatAreLookedAtToAllColumns) {

@@ -59,6 +59,16 @@ TEST(SliceOrder, NoOrderIsComputedWhereNeighboursShareWhatTheyGather) {
   EXPECT_FALSE(chosen.stages.stages_ms().contains("reorder"));
 }
 
+TEST(SliceOrder, NoOrderIsComputedWhereMostRowsAreEmpty) {
+  CsrMatrix grid = testing::shuffled_grid(128);
+  grid.cols = 4 * grid.nnz() - grid.rows;
+  EXPECT_EQ(choose_slices(grid, "search", 8).order, "match");
+  ++grid.cols;
+  const SliceChoice chosen = choose_slices(grid, "search", 8);
+  EXPECT_EQ(chosen.order, "natural");
+  EXPECT_FALSE(chosen.stages.stages_ms().contains("reorder"));
+}
+
 TEST(SliceOrder, TheDefaultIsTheNaturalOrderAndAnyReorderingMayBeNamed) {
   const CsrMatrix grid = testing::shuffled_grid(64);
   EXPECT_EQ(choose_slices(grid, "natural", 8).order, "natural");

@@ -75,5 +75,12 @@ TEST(WindowCost, AnOrderIsWorthwhileWhereGathersOutweighWhatComesFromMemory) {
   EXPECT_TRUE(worth_order(nothing, 512, 512, 5e4, 512, 2, format));
 }
 
+TEST(WindowCost, NoOrderIsWorthwhileWhereMostRowsAreEmpty) {
+  const FormatCost format = dense_box_cost(Precision::fp16);
+  const WcsrEstimate nothing = {.gathered_share = {1, 1, 1}, .stored_share = {1, 1, 1}};
+  EXPECT_TRUE(worth_order(nothing, 1e4, 39e4, 1e5, 1, 2, format));
+  EXPECT_FALSE(worth_order(nothing, 1e4, 40e4, 1e5, 1, 2, format));
+}
+
 }  // namespace
 }  // namespace spmmbench::window
