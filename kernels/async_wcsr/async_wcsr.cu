@@ -375,7 +375,7 @@ class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues, publi
   // the host looks at another order, there is nothing else to do for it.
   void start_build(std::int64_t n, StageTimer& stages) {
     const bool may_be_chosen = kOrder(options_) == "auto" && !window::kWindow(options_);
-    if (std::exchange(has_chosen_, true) || !may_be_chosen || !survey_->will_count()) return;
+    if (std::exchange(has_chosen_, true) || !may_be_chosen || a_.nnz() == 0) return;
     const auto timed = stages.scope("build");
     const ElementType type = storage_type(a_.precision);
     const auto value_bytes = static_cast<int>(bytes_of(type));

@@ -24,11 +24,11 @@ Trial trial_of(const Candidate& candidate) {
           candidate.estimate.prepare_ms};
 }
 
-// Whether a kernel that was to look for an order has kept that of A.
+// Whether a kernel that was to look for an order has taken one that it considers anyway.
 bool keeps_own_order(const Plan& plan) {
   const PlanReport report = plan.report();
   const auto order = report.params.find("order");
-  return order != report.params.end() && order->second == "natural";
+  return order != report.params.end() && (order->second == "natural" || order->second == "degree");
 }
 
 // Whether a trial of a kernel with order=search, which took `us`, has left nothing to its own

@@ -47,6 +47,9 @@ struct Arguments {
   const std::int32_t* first_columns;  // [slice]
   Sum* partial_sums;                  // [part][kLanesPerRow * kColumns]
   unsigned* arrivals;                 // [long row], all zero between launches
+  // A CTA lets the next launch in when it starts, not once the launch before has ended. CTAs of the
+  // next launch then read their slices.
+  bool lets_next_in_at_once;
 };
 
 // Rows of B and C begin `stride` elements after one another; `columns` of them count.
@@ -58,14 +61,6 @@ struct Dense {
   int columns;
   float scale;  // of A and B, in fp8
 };
-
-// Whether a CTA lets the next launch in when it starts itself, or once the previous launch has
-// ended. CTAs of the next launch then read their slices. Let in at the start, CTAs of two later
-// launches wait. Unless a launch is as short as with a vector, that costs more than it hides,
-// presumably because these CTAs pile up on the multiprocessors that have room first
-// (docs/decisions/jagged-slices.md).
-template <int kColumns>
-constexpr bool kReleasesAtOnce = kColumns == 1;
 
 // kColumns elements of a row of B as one load.
 template <int kBytes>
@@ -172,7 +167,7 @@ class Walk {
   // Before it only what the plan prepared was read.
   static __device__ void begin_b() {
     ptx::griddepcontrol_wait();
-    if constexpr (!kReleasesAtOnce<kColumns>) ptx::griddepcontrol_launch_dependents();
+    ptx::griddepcontrol_launch_dependents();
   }
 
   int length_;
@@ -276,7 +271,7 @@ template <class TB, class TC, int kColumns, int kLanesPerRow, int kUnroll, int k
 __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
     multiply(const __grid_constant__ Arguments<SumOf<TB>> in, const __grid_constant__ Dense dense) {
   const std::uint32_t index = blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
-  if constexpr (kReleasesAtOnce<kColumns>) ptx::griddepcontrol_launch_dependents();
+  if (in.lets_next_in_at_once) ptx::griddepcontrol_launch_dependents();
   if (index >= in.slice_count) return;
   const Slice slice = in.slices[index];
   const int log2_places = static_cast<int>(slice.log2_places);

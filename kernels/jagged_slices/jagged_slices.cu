@@ -153,6 +153,13 @@ class JaggedSlicesPlan final : public Plan {
     is_clear_ = !device_.is_capturing(stream);  // what is captured may never run
   }
 
+  // Of a vector. CTAs of later launches that wait pile up on the multiprocessors that have room
+  // first, so one launch of some waits for those before it (docs/decisions/jagged-slices.md).
+  bool lets_next_in_at_once() {
+    constexpr unsigned kMostThatWait = 8;  // launches
+    return tiling_.columns == 1 && ++launches_ % kMostThatWait != 0;
+  }
+
   // Lanes that read as much of B at a time as they may.
   template <class TB, class TC, int kLanesPerRow>
   void launch_vectors(const DenseView& b, const DenseView& c, Stream stream) {
@@ -176,7 +183,8 @@ class JaggedSlicesPlan final : public Plan {
                                     .packed = a_.packed,
                                     .first_columns = a_.first_columns,
                                     .partial_sums = partial_sums_.as<Sum>(),
-                                    .arrivals = arrivals_.as<unsigned>()};
+                                    .arrivals = arrivals_.as<unsigned>(),
+                                    .lets_next_in_at_once = lets_next_in_at_once()};
     const jagged::Dense dense{
         .b = b.data,
         .b_row_bytes = static_cast<std::uint32_t>(b.row_stride() * sizeof(TB)),
@@ -198,6 +206,7 @@ class JaggedSlicesPlan final : public Plan {
   bool many_warps_;
   bool overlap_;
   bool is_clear_;
+  unsigned launches_ = 0;
   Buffer partial_sums_, arrivals_;
 };
 

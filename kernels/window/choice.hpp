@@ -123,14 +123,13 @@ inline const auto kPart = auto_integer_option("part", 1, TileCut::kMaxSpanTiles,
 inline bool is_order(const std::string& text) {
   return text == "natural" || text == "auto" || text == "search" || names_reordering(text);
 }
-// `searched`: what order=search considers beside natural. By count `degree` is never the best where
-// `match` is considered.
+// `searched`: what order=search considers beside natural, before `degree`.
 inline Option<std::string> order_option(const std::string& value,
                                         const std::vector<std::string>& searched) {
   return text_option("order", value,
                      {"natural, auto, search or a reordering", is_order, {"natural", "degree"}},
                      fmt::format("row order inside the format; auto: natural or degree; search: "
-                                 "natural or {}, where gathers dominate",
+                                 "also {}, where gathers dominate",
                                  fmt::join(searched, " or ")));
 }
 
@@ -176,30 +175,17 @@ class WindowChooser {
     const bool worth_it =
         worth_order(all[0].estimate, static_cast<double>(a_.m()), static_cast<double>(a_.k()),
                     static_cast<double>(a_.nnz()), n, value_bytes_, format_);
-    std::vector<std::string> others;
+    if (!worth_it) return all[0].choice;
     std::optional<double> natural_returned;
-    if (worth_it && order_ == "search") {
-      others = searched_;
-      const auto match = std::find(others.begin(), others.end(), kMatch);
-      if (match != others.end()) {
-        const bool narrow = n * value_bytes_ <= kShortestRow;
-        *match = narrow ? kMatch : kMatchByNeed;
-        if (!narrow && fewer_may_return(natural_returned, n, stages))
-          others.emplace_back(kMatchByDistance);
-      }
-    } else if (worth_it && lengths_vary(*survey_) && degree_may_gain(all[0], n, stages)) {
-      others = {"degree"};
-    }
-    if (others.empty()) return all[0].choice;
-    for (const std::string& other : others) {
-      Costed costed = consider(other, n, stages);
-      if (!costed.is_natural) all.push_back(std::move(costed));
-    }
+    if (order_ == "search")
+      for (const std::string& other : orders_to_search(natural_returned, n, stages))
+        add(other, n, stages, all);
+    // Rows may share the columns of hubs alone.
+    if (&cheapest(all) == &all[0] && lengths_vary(*survey_) && degree_may_gain(all[0], n, stages))
+      add("degree", n, stages, all);
     if (all.size() == 1) return all[0].choice;
     add_memory_costs(all, natural_returned, n, stages);
-    return std::min_element(all.begin(), all.end(),
-                            [](const Costed& x, const Costed& y) { return x.cost < y.cost; })
-        ->choice;
+    return cheapest(all).choice;
   }
 
  private:
@@ -221,6 +207,29 @@ class WindowChooser {
             {name, rows, height.index},
             estimate,
             is_natural};
+  }
+
+  static const Costed& cheapest(const std::vector<Costed>& all) {
+    return *std::ranges::min_element(all, {}, &Costed::cost);
+  }
+
+  // Unless it comes out natural.
+  void add(const std::string& name, std::int64_t n, StageTimer& stages, std::vector<Costed>& all) {
+    Costed costed = consider(name, n, stages);
+    if (!costed.is_natural) all.push_back(std::move(costed));
+  }
+
+  // `natural_returned`: as in fewer_may_return.
+  std::vector<std::string> orders_to_search(std::optional<double>& natural_returned, std::int64_t n,
+                                            StageTimer& stages) const {
+    std::vector<std::string> orders = searched_;
+    const auto match = std::ranges::find(orders, kMatch);
+    if (match == orders.end()) return orders;
+    const bool narrow = n * value_bytes_ <= kShortestRow;
+    *match = narrow ? kMatch : kMatchByNeed;
+    if (!narrow && fewer_may_return(natural_returned, n, stages))
+      orders.emplace_back(kMatchByDistance);
+    return orders;
   }
 
   // Whether rows by length should cost little more than rows in natural order. Only then are they

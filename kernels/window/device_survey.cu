@@ -219,18 +219,10 @@ WcsrEstimate estimate_from(std::int64_t sampled, bool at_nonzeros, At at) {
 
 }  // namespace
 
-bool DeviceSurvey::takes_features() const { return features_ != nullptr && !has_few_groups(a_); }
-
-bool DeviceSurvey::will_count() const { return a_.nnz > 0 && !takes_features(); }
-
 window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages) {
   const Buffer& rows = orders_.get(a_, name, stages);
   window::Surveyed out{rows.data() == nullptr, nullptr, {}};
   if (a_.nnz == 0) return out;
-  if (out.is_natural && takes_features()) {
-    out.estimate = windows_of(*features_);
-    return out;
-  }
   // In natural order each kernel counts, and goes on from there.
   auto& all = out.is_natural ? own_ : orders_.surveyed();
   const std::string counted = out.is_natural ? "natural" : name;
@@ -303,14 +295,10 @@ const DeviceSurvey::Samples& DeviceSurvey::samples() {
 }
 
 double DeviceSurvey::length_variation() {
-  if (features_ != nullptr) return features_->cv_row;
   return a_.nnz == 0 ? 0 : row_length_variation(samples().lengths, a_.rows, a_.nnz);
 }
 
-double DeviceSurvey::empty_share() {
-  if (features_ != nullptr) return features_->empty_rows;
-  return samples().empty_share;
-}
+double DeviceSurvey::empty_share() { return samples().empty_share; }
 
 WcsrEstimate DeviceSurvey::expect_by_length() {
   return spmmbench::expect_by_length(samples().lengths, a_.nnz);

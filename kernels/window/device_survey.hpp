@@ -23,13 +23,10 @@ class DeviceSurvey final : public window::Survey {
  public:
   // Of a.on_device. `orders` outlives this.
   DeviceSurvey(const SparseOperand& a, ResidentOrders& orders, Device& device)
-      : a_(*a.on_device), features_(a.features), orders_(orders), device_(device) {}
+      : a_(*a.on_device), orders_(orders), device_(device) {}
 
   // `follower` goes on from the counts in natural order; it outlives this, or is set back to null.
   void set_follower(window::SurveyFollower* follower) { follower_ = follower; }
-  // Whether windows in natural order are counted once they are asked for.
-  bool will_count() const;
-
   window::Surveyed order(const std::string& name, StageTimer& stages) override;
   double length_variation() override;
   WcsrEstimate expect_by_length() override;
@@ -48,14 +45,10 @@ class DeviceSurvey final : public window::Survey {
     double empty_share;
   };
 
-  // Whether features that are known tell what windows in natural order gather. Where A is small
-  // all groups are counted: the build needs these counts.
-  bool takes_features() const;
   SurveyedWindows count(const std::string& name, const Buffer& rows);  // null: natural
   const Samples& samples();
 
   DeviceCsr a_;
-  const MatrixFeatures* features_;  // or null
   ResidentOrders& orders_;
   Device& device_;
   std::optional<Samples> samples_;

@@ -49,8 +49,9 @@ std::optional<Estimate> Estimator::estimate(const Product& product) const {
     if (product.n > row.most_n) continue;
     const Scale* scale = scale_of(row, product.precision);
     if (scale == nullptr) continue;
-    Estimate estimate{scale->times * weighted_sum(row.us, product),
-                      on_device ? prepare_amounts::copy_of_a_ms(product) : 0};
+    // Memory takes C no faster (docs/decisions/selection-model.md).
+    const double us = std::max(scale->times * weighted_sum(row.us, product), amounts::c(product));
+    Estimate estimate{us, on_device ? prepare_amounts::copy_of_a_ms(product) : 0};
     for (const Preparation& one : preparation) estimate.prepare_ms += weighted_sum(one.ms, product);
     return estimate;
   }

@@ -16,7 +16,7 @@ Product::Product(const MatrixFeatures& features, const Shape& shape, Precision o
       value_bytes(static_cast<double>(bytes_of(storage_type(precision)))),
       row_bytes(static_cast<double>(
           make_b_view(1, n, Layout::row_major, storage_type(precision)).bytes())),
-      b_bytes(f.cols * row_bytes),
+      b_bytes(std::min(f.cols, f.nnz) * row_bytes),
       c_bytes(f.rows * columns *
               static_cast<double>(bytes_of(type_of_c(precision, ElementType::f32)))),
       entries(f.rows * f.cols) {}

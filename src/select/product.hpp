@@ -25,7 +25,8 @@ struct Product {
   double columns;      // n
   double value_bytes;  // of A and B
   double row_bytes;    // of a row of B
-  double b_bytes, c_bytes;
+  double b_bytes;      // of rows that A has nonzeros for, at most
+  double c_bytes;
   double entries;  // of A, zeros included
 
   double memory_us(double bytes) const { return bytes / device.memory_bytes_per_us; }

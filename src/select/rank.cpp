@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "select/row_overlap.hpp"
@@ -85,8 +86,8 @@ std::vector<Candidate> Ranking::by_overlap(double row_overlap) const {
   known.row_overlap = row_overlap;
   std::vector<Candidate> out = candidates_of(Product(known, shape, precision, device));
   std::ranges::stable_sort(out, {}, [this](const Candidate& one) {
-    return std::pair(one.standing == Standing::trial,
-                     cost_us(one.estimate.us, one.estimate.prepare_ms, calls));
+    const auto& [us, prepare_ms] = one.estimate;
+    return std::tuple(one.standing == Standing::trial, cost_us(us, prepare_ms, calls), prepare_ms);
   });
   return out;
 }

@@ -104,6 +104,21 @@ TEST(Selection, ItsTrialsFindTheFastestOfTheRecordedCases) {
   EXPECT_LT(mean(losses), kMostMeasured);
 }
 
+TEST(Selection, NoKernelTookLessThanWritingCTakes) {
+  for (const Case& one : all_cases())
+    EXPECT_GT(least_us(one), amounts::c(one.product())) << one.matrix << ", N = " << one.shape.n;
+}
+
+// Dense products of a tall A were expected to take less.
+TEST(Selection, NoEstimateIsBelowThat) {
+  const MatrixFeatures tall = features_of_sizes(1'000'000, 64, 2'000'000);
+  for (const std::int64_t n : {1, 8, 32, 128, 512}) {
+    const Product product(tall, {.n = n}, Precision::fp16, all_cases().front().device);
+    for (const Candidate& candidate : candidates_of(product))
+      EXPECT_GE(candidate.estimate.us, amounts::c(product)) << candidate.spec << ", N = " << n;
+  }
+}
+
 // Too short an estimate makes auto try a kernel in vain, or choose it for few calls.
 TEST(Selection, EstimatesAreRightInTheMeanOfEveryNumberOfColumns) {
   constexpr double kMostOff = 1.2;

@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <random>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "matrices.hpp"
 #include "window/choice.hpp"
@@ -19,7 +24,8 @@ struct Chosen {
 };
 Chosen choose(const CsrMatrix& matrix, const std::string& order,
               const MatrixFeatures* features = nullptr,
-              std::size_t l2_bytes = std::size_t{60} << 20) {
+              std::size_t l2_bytes = std::size_t{60} << 20,
+              std::unique_ptr<window::Survey> survey = nullptr) {
   const auto orders = make_row_orders(matrix, Spec::parse("none"));
   SparseOperand a;
   a.a = &matrix;
@@ -31,7 +37,7 @@ Chosen choose(const CsrMatrix& matrix, const std::string& order,
   const std::vector<std::string> searched = {"match"};
   window::WindowChooser chooser(a, Options({{std::string("window"), "8"}}),
                                 window::order_option(order, searched), searched,
-                                window::dense_box_cost(Precision::fp16), device);
+                                window::dense_box_cost(Precision::fp16), device, std::move(survey));
   StageTimer stages;
   const std::string chosen = chooser.choose(256, stages).order;
   return {chosen, stages.stages_ms().contains("reorder")};
@@ -81,6 +87,43 @@ TEST(WindowChooser, AutoLooksForNoOrderOfItsOwn) {
 
 TEST(WindowChooser, AutoTakesRowsByLengthWhereTheyShareHubs) {
   EXPECT_EQ(choose(testing::hub_graph(3000), "auto").order, "degree");
+}
+
+// Windows by order, of rows that differ in length.
+class KnownSurvey final : public window::Survey {
+ public:
+  explicit KnownSurvey(std::map<std::string, double> gathered) : gathered_(std::move(gathered)) {}
+
+  window::Surveyed order(const std::string& name, StageTimer&) override {
+    return {name == "natural", &rows_, all_alike(gathered_.at(name))};
+  }
+  double length_variation() override { return 2; }
+  WcsrEstimate expect_by_length() override { return all_alike(gathered_.at("degree")); }
+  bool is_on_host() const override { return false; }
+  std::vector<double> returned(const std::vector<std::string>&, std::int64_t,
+                               StageTimer&) override {
+    return {};
+  }
+
+ private:
+  static WcsrEstimate all_alike(double share) {
+    return {{share, share, share}, {share, share, share}};
+  }
+  std::map<std::string, double> gathered_;
+  Permutation rows_;
+};
+
+TEST(WindowChooser, SearchTakesRowsByLengthWhereMatchedRowsGatherNoLess) {
+  const CsrMatrix matrix = testing::hub_graph(3000);
+  const auto chosen = [&](double matched, double by_length) {
+    return choose(matrix, "search", nullptr, std::size_t{60} << 20,
+                  std::make_unique<KnownSurvey>(std::map<std::string, double>{
+                      {"natural", 0.9}, {"match?rows=auto", matched}, {"degree", by_length}}))
+        .order;
+  };
+  EXPECT_EQ(chosen(0.95, 0.5), "degree");
+  EXPECT_EQ(chosen(0.6, 0.5), "match?rows=auto");
+  EXPECT_EQ(chosen(0.95, 0.89), "natural");
 }
 
 TEST(WindowChooser, AutoDoesNotSortRowsThatAreExpectedToGatherMoreThen) {
