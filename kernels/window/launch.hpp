@@ -206,7 +206,7 @@ inline bool release_early(const WorkSize& work, const LaunchShape& launch) {
 // `launch` has, which let the next launch in when they start. Its CTAs would go to whichever SM has
 // room first, and where all fit on the device at once, no later CTA makes up for that. There each
 // asks for so much that no SM has room for more than an even share of them. With fewer than three
-// to an SM latency is the limit, not their spread (docs/decisions/window-cuts.md).
+// to an SM latency is the limit, not their spread (docs/decisions/windows.md).
 inline std::size_t even_share_bytes(const LaunchShape& launch, std::int64_t ctas,
                                     const DeviceInfo& device) {
   // What the system takes of each CTA, and the unit (CUDA C++ Programming Guide, "Shared Memory").
