@@ -153,11 +153,12 @@ class JaggedSlicesPlan final : public Plan {
     is_clear_ = !device_.is_capturing(stream);  // what is captured may never run
   }
 
-  // Of a vector. CTAs of later launches that wait pile up on the multiprocessors that have room
-  // first, so one launch of some waits for those before it (docs/decisions/jagged-slices.md).
+  // Only products with a vector gain by it. Over many launches CTAs that wait pile up on the
+  // multiprocessors that have room first, so every eighth launch lets the next one in only when it
+  // may read B itself (docs/decisions/jagged-slices.md).
   bool lets_next_in_at_once() {
-    constexpr unsigned kMostThatWait = 8;  // launches
-    return tiling_.columns == 1 && ++launches_ % kMostThatWait != 0;
+    constexpr unsigned kPeriod = 8;  // launches
+    return tiling_.columns == 1 && ++launches_ % kPeriod != 0;
   }
 
   // Lanes that read as much of B at a time as they may.
