@@ -59,7 +59,7 @@ class CiExamplesTest(CliCase):
 
     def check_outputs(self, job, result):
         self.assertIn(result.returncode, (0, 3, 6), result.stdout + result.stderr)
-        self.assertIn("building HEAD~1 (host)", result.stderr)
+        self.assertIn("building HEAD~1 and HEAD (host)", result.stderr)
         comparison = read(self.folder / "gate" / "comparison.json")
         self.assertEqual(result.returncode == 3, comparison["regression"])
         self.assertEqual(result.returncode == 0, comparison["able_to_tell"] and not comparison["regression"])
