@@ -80,6 +80,10 @@ class FaultTest(SweepTest):
         self.assertEqual(self.one_fault("planted_exit", "--isolate"),
                          ("failed", "exit 0: no message", 4))
 
+    def test_a_hang_costs_one_isolated_row(self):
+        self.assertEqual(self.one_fault("planted_hang", "--isolate", "--timeout", TIMEOUT_S),
+                         ("timeout", f"killed after {TIMEOUT_S} s", 4))
+
     def test_every_fault_of_one_sweep_costs_its_own_row(self):
         start = time.monotonic()
         result = self.run_to_end("gen:uniform?rows=60", "gen:banded?rows=50", "-k", "cpu_csr,planted_*",
