@@ -257,7 +257,7 @@ struct Carried {
   Sum of_groups[kCount];  // of the same warp
   Sum of_warps[kCount];   // earlier ones
   bool ended_before;      // a row ends in an earlier group of the warp: `of_warps` is of that row
-  bool ended;             // or in this group
+  bool ended;             // a row ends in this group or in an earlier one of the warp
 };
 
 // A segmented scan over groups: what is left of the last row of each goes to the group in which it

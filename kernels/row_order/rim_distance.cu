@@ -148,6 +148,7 @@ class Step {
     return old < base_ && atomicCAS(place, old, distance_) == old;
   }
   __device__ void add(std::int32_t column) {
+    // It would keep its lanes for 32 loads while others wait at the barrier. Not fitted.
     constexpr std::int32_t kLongList = 32 * kLanes;
     const auto found = cg::coalesced_threads();
     unsigned place = 0;
@@ -175,7 +176,9 @@ __device__ Front front_at(const Search& s, std::int32_t distance) {
 template <int kLanes>
 __device__ Reached search_from(const Search& s, std::int64_t row, std::int32_t base,
                                GridBarrier& barrier) {
-  constexpr std::int64_t kPart = 4;  // lists of fewer entries than this part of A are read
+  // Lists are read where they have less than a quarter of the entries of A. They are read whole,
+  // while a row is read until one of its columns is near. The part was not fitted.
+  constexpr std::int64_t kPart = 4;
   if (match::thread_index() < 32) {
     Step<kLanes> first(s, base, base, s.columns);
     if (match::thread_index() == 0) s.of_row[row] = base;

@@ -257,7 +257,8 @@ class WindowChooser {
   // natural order, if it is computed. Graphs with hubs have no order of that kind.
   bool fewer_may_return(std::optional<double>& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kFewer = 0.1;  // rows of B per nonzero (docs/decisions/row-orders.md)
-    // Each distance is a step that reads all of A: of more nonzeros these take 20 to 40 ms.
+    // Where each distance brings much of A, a step reads all of it: with more nonzeros a search
+    // then takes 20 to 40 ms.
     constexpr std::int64_t kMostEntries = 1 << 22;
     const std::int64_t kept = kept_rows(n);
     if (kept == 0 || a_.nnz() > kMostEntries || lengths_vary(*survey_)) return false;
