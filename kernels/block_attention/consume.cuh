@@ -194,119 +194,160 @@ __device__ __forceinline__ bool raise_bounds(float (&top)[kRows], float scale, S
   return grows;
 }
 
+// A consumer: where it is in the ring, and its accumulators.
 template <class Element, int kBlockTiles>
-__device__ void consume(const Arguments& args, const Ring& ring, Front& front, char* queries) {
-  const int c = static_cast<int>(threadIdx.x) / kWarpgroup;
-  const Turns turns{c};
-  turns.begin();
-  char* const own_queries = queries + c * kQueryBytes;
-  mbarrier::Cursor at;
-  std::uint32_t parity = 0;  // of queries_full
-  float scores[kScores] = {}, out[kOutputs];
-  std::uint32_t weights[kWeights];
-  const auto take = [&] {  // the stage of the next keys or values, when they are there
-    ring.wait_full(at);
-    const int stage = at.stage;
-    ring.advance(at);
-    return stage;
-  };
-  for_each_item<kBlockTiles>(args, [&](const Item& item) {
-    const Slot slot = c == 0 ? item.slots[0] : item.slots[1];
-    const int steps = steps_of<kBlockTiles>(slot.count);
-    const int others =
-        item.shared ? 0
-                    : steps_of<kBlockTiles>(item.slots[0].count + item.slots[1].count - slot.count);
-    if (!all_agree(max(steps, others) > 0)) return;
-    const auto skip = [&](int step) {  // what the other consumer takes of a step
-      if constexpr (kBlockTiles == 1)
-        if (all_agree(step < others)) ring.release(take());
-    };
-    // Skip the other consumer's stages that come before this one's, or behind.
-    const auto skip_before = [&](int step) {
-      if (c == 1) skip(step);
-    };
-    const auto skip_behind = [&](int step) {
-      if (c == 0) skip(step);
-    };
+class Consumer {
+ public:
+  __device__ Consumer(const Arguments& args, const Ring& ring, Front& front, char* queries)
+      : args_(args),
+        ring_(ring),
+        front_(front),
+        c_(static_cast<int>(threadIdx.x) / kWarpgroup),
+        turns_{c_},
+        queries_(queries + c_ * kQueryBytes) {
+    turns_.begin();
+  }
 
-    mbarrier::wait(&front.queries_full, parity);
-    parity ^= 1;
+  __device__ __forceinline__ void run(const Item& item) {
+    const Slot slot = c_ == 0 ? item.slots[0] : item.slots[1];
+    const int steps = steps_of<kBlockTiles>(slot.count);
+    others_ = item.shared
+                  ? 0
+                  : steps_of<kBlockTiles>(item.slots[0].count + item.slots[1].count - slot.count);
+    if (!all_agree(max(steps, others_) > 0)) return;
+    mbarrier::wait(&front_.queries_full, parity_);
+    parity_ ^= 1;
     int step = 1;
     if (all_agree(steps > 0)) {
       Softmax rows;
-      float top[kRows];
-      skip_before(0);
-      int stage = take();
-      multiply_keys<Element>(scores, own_queries, ring.stage(stage));
-      skip_behind(0);
-      ptx::wgmma_wait_group<0>();
-      ptx::keep_in_registers(scores);
-      ring.release(stage);
-      mask(scores,
-           {key_tile<kBlockTiles>(args, slot, 0, 0), key_tile<kBlockTiles>(args, slot, 0, 1)},
-           slot.tile);
-      largest(scores, top);
-      begin_rows(top, args.scale, rows);
-      weigh(scores, args.scale, rows);
-      pack_weights<Element>(scores, weights);
-#pragma unroll
-      for (float& value : out) value = 0;
-
-      for (; all_agree(step < steps); ++step) {
-        skip_before(step);
-        const int keys = take();
-        if (item.shared) turns.wait();
-        ptx::keep_in_registers(out);
-        multiply_keys<Element>(scores, own_queries, ring.stage(keys));
-        skip_behind(step);
-        skip_before(step - 1);
-        const int values = take();
-        multiply_values<Element>(out, weights, ring.stage(values));
-        if (item.shared) turns.pass();
-        skip_behind(step - 1);
-        ptx::wgmma_wait_group<1>();
-        ptx::keep_in_registers(scores);
-        ring.release(keys);
-        largest(scores, top);
-        float factor[kRows];
-        const bool grows = raise_bounds(top, args.scale, rows, factor);
-        weigh(scores, args.scale, rows);
-        ptx::keep_in_registers(scores);
-        // A branch here keeps the compiler from moving the wait for the values above the powers.
-        if (all_agree(step + 1 < steps)) ring.wait_full(at);
-        ptx::wgmma_wait_group<0>();
-        ptx::keep_in_registers(out);
-#pragma unroll
-        for (std::uint32_t& w : weights) ptx::keep_in_register(w);
-        ring.release(values);
-        if (grows)
-#pragma unroll
-          for (int i = 0; i < kOutputs; ++i) out[i] *= factor[row_of(i)];
-        pack_weights<Element>(scores, weights);
-      }
-      if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&front.queries_empty);
-      // The values of the last step: round `steps`.
-      skip_before(step), skip_behind(step);
-      skip_before(step - 1);
-      stage = take();
-      ptx::keep_in_registers(out);
-      multiply_values<Element>(out, weights, ring.stage(stage));
-      skip_behind(step - 1);
-      ptx::wgmma_wait_group<0>();
-      ptx::keep_in_registers(out);
-      ring.release(stage);
-      store<Element>(out, rows, args, slot);
+      first_step(slot, rows);
+      for (; all_agree(step < steps); ++step) next_step(step, steps, item.shared, rows);
+      free_queries();
+      last_values(step);
+      store<Element>(out_, rows, args_, slot);
       ++step;
     } else {
-      if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&front.queries_empty);
+      free_queries();
       skip(0);
     }
     // What is left of the other consumer's list.
-    for (; all_agree(step <= others); ++step) {
+    for (; all_agree(step <= others_); ++step) {
       skip(step);
       skip(step - 1);
     }
-  });
+  }
+
+ private:
+  // The stage of the next keys or values, when they are there.
+  __device__ __forceinline__ int take() {
+    ring_.wait_full(at_);
+    const int stage = at_.stage;
+    ring_.advance(at_);
+    return stage;
+  }
+
+  // Passes over what the other consumer takes of a step.
+  __device__ __forceinline__ void skip(int step) {
+    if constexpr (kBlockTiles == 1)
+      if (all_agree(step < others_)) ring_.release(take());
+  }
+  // ... where those stages come before this consumer's, or behind.
+  __device__ __forceinline__ void skip_before(int step) {
+    if (c_ == 1) skip(step);
+  }
+  __device__ __forceinline__ void skip_behind(int step) {
+    if (c_ == 0) skip(step);
+  }
+
+  __device__ __forceinline__ void free_queries() {
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&front_.queries_empty);
+  }
+
+  // The weights of the first step, which has the keys nearest to the queries.
+  __device__ __forceinline__ void first_step(const Slot& slot, Softmax& rows) {
+    float top[kRows];
+    skip_before(0);
+    const int stage = take();
+    multiply_keys<Element>(scores_, queries_, ring_.stage(stage));
+    skip_behind(0);
+    ptx::wgmma_wait_group<0>();
+    ptx::keep_in_registers(scores_);
+    ring_.release(stage);
+    mask(scores_,
+         {key_tile<kBlockTiles>(args_, slot, 0, 0), key_tile<kBlockTiles>(args_, slot, 0, 1)},
+         slot.tile);
+    largest(scores_, top);
+    begin_rows(top, args_.scale, rows);
+    weigh(scores_, args_.scale, rows);
+    pack_weights<Element>(scores_, weights_);
+#pragma unroll
+    for (float& value : out_) value = 0;
+  }
+
+  // The values of the step before, and the weights of this one.
+  __device__ __forceinline__ void next_step(int step, int steps, bool shared, Softmax& rows) {
+    skip_before(step);
+    const int keys = take();
+    if (shared) turns_.wait();
+    ptx::keep_in_registers(out_);
+    multiply_keys<Element>(scores_, queries_, ring_.stage(keys));
+    skip_behind(step);
+    skip_before(step - 1);
+    const int values = take();
+    multiply_values<Element>(out_, weights_, ring_.stage(values));
+    if (shared) turns_.pass();
+    skip_behind(step - 1);
+    ptx::wgmma_wait_group<1>();
+    ptx::keep_in_registers(scores_);
+    ring_.release(keys);
+    float top[kRows], factor[kRows];
+    largest(scores_, top);
+    const bool grows = raise_bounds(top, args_.scale, rows, factor);
+    weigh(scores_, args_.scale, rows);
+    ptx::keep_in_registers(scores_);
+    // A branch here keeps the compiler from moving the wait for the values above the powers.
+    if (all_agree(step + 1 < steps)) ring_.wait_full(at_);
+    ptx::wgmma_wait_group<0>();
+    ptx::keep_in_registers(out_);
+#pragma unroll
+    for (std::uint32_t& w : weights_) ptx::keep_in_register(w);
+    ring_.release(values);
+    if (grows)
+#pragma unroll
+      for (int i = 0; i < kOutputs; ++i) out_[i] *= factor[row_of(i)];
+    pack_weights<Element>(scores_, weights_);
+  }
+
+  // The values of the last step, in round `steps`.
+  __device__ __forceinline__ void last_values(int steps) {
+    skip_before(steps), skip_behind(steps);
+    skip_before(steps - 1);
+    const int stage = take();
+    ptx::keep_in_registers(out_);
+    multiply_values<Element>(out_, weights_, ring_.stage(stage));
+    skip_behind(steps - 1);
+    ptx::wgmma_wait_group<0>();
+    ptx::keep_in_registers(out_);
+    ring_.release(stage);
+  }
+
+  const Arguments& args_;
+  const Ring& ring_;
+  Front& front_;
+  const int c_;  // which consumer this is
+  const Turns turns_;
+  char* const queries_;  // its own
+  mbarrier::Cursor at_;
+  std::uint32_t parity_ = 0;  // of queries_full
+  int others_ = 0;            // steps of the other consumer's list, if it has one of its own
+  float scores_[kScores] = {}, out_[kOutputs];
+  std::uint32_t weights_[kWeights];
+};
+
+template <class Element, int kBlockTiles>
+__device__ void consume(const Arguments& args, const Ring& ring, Front& front, char* queries) {
+  Consumer<Element, kBlockTiles> consumer(args, ring, front, queries);
+  for_each_item<kBlockTiles>(args, [&](const Item& item) { consumer.run(item); });
 }
 
 }  // namespace spmmbench::block_attention

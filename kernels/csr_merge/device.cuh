@@ -303,6 +303,33 @@ __device__ Carried<Sum, kCount> carry(Sum (&sums)[kCount], bool has_end,
   return carried;
 }
 
+// Ends what a group alone cannot: the first row that ends in it, whose sums are in `heads`, and
+// behind the last group the row that goes on in another CTA. `sums`: of the group's last row. All
+// threads call it.
+template <class Sum, int kLanes, int kCount, class Store, class AddPart>
+__device__ void end_shared_rows(Sum (&sums)[kCount], const Sum (&heads)[kCount][kThreads],
+                                int first_row, int last_row, bool is_last, const Share& share,
+                                Tails<Sum, kLanes, kCount>& tails, const Store& store,
+                                const AddPart& add_part) {
+  const bool has_end = last_row > first_row;
+  const Carried<Sum, kCount> carried = carry(sums, has_end, tails);
+  if (has_end) {
+    Sum of_first[kCount];
+#pragma unroll
+    for (int j = 0; j < kCount; ++j)
+      of_first[j] = carried.of_groups[j] +
+                    (heads[j][threadIdx.x] + (carried.ended_before ? 0 : carried.of_warps[j]));
+    const std::int64_t to = share.first_row + first_row;
+    if (first_row == 0 && share.continues) add_part(to, of_first);
+    else store(to, of_first);
+  }
+  if (is_last && share.is_left) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) sums[j] += carried.ended ? 0 : carried.of_warps[j];
+    add_part(share.last_row, sums);
+  }
+}
+
 // Groups of kLanes lanes, each with `items` places of the merge path. A lane holds kCount columns:
 // a piece of a row of B, or the one element of a vector. `row_step`: from one row of B to the next,
 // in pieces, or for a vector in elements.
@@ -340,13 +367,17 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
   const int last_entry = min((group + 1) * items, all) - last_row;
   Position<Sum, kCount> at{first_row, ends[first_row], min(group * items, all) - first_row, {}};
 
+  const auto store = [&](std::int64_t row, const Sum(&sums)[kCount]) { own.store(c, row, sums); };
+  const auto add_part = [&](std::int64_t row, const Sum(&part)[kCount]) {
+    own.add_part(shared_sums, c, a, row, places, lane, part);
+  };
   // The first row that ends may have begun in an earlier group: it waits for what that has.
   const auto end_row = [&] {
     if (at.row == first_row) {
 #pragma unroll
       for (int j = 0; j < kCount; ++j) heads[j][threadIdx.x] = at.sums[j];
     } else {
-      own.store(c, share.first_row + at.row, at.sums);
+      store(share.first_row + at.row, at.sums);
     }
 #pragma unroll
     for (int j = 0; j < kCount; ++j) at.sums[j] = 0;
@@ -365,24 +396,8 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
   while (at.row < last_row) end_row();
   ptx::griddepcontrol_launch_dependents();
 
-  const bool has_end = last_row > first_row;
-  const Carried<Sum, kCount> carried = carry(at.sums, has_end, tails);
-  if (has_end) {
-    Sum of_first[kCount];
-#pragma unroll
-    for (int j = 0; j < kCount; ++j)
-      of_first[j] = carried.of_groups[j] +
-                    (heads[j][threadIdx.x] + (carried.ended_before ? 0 : carried.of_warps[j]));
-    const std::int64_t to = share.first_row + first_row;
-    if (first_row == 0 && share.continues)
-      own.add_part(shared_sums, c, a, to, places, lane, of_first);
-    else own.store(c, to, of_first);
-  }
-  if (group == kGroups - 1 && share.is_left) {
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) at.sums[j] += carried.ended ? 0 : carried.of_warps[j];
-    own.add_part(shared_sums, c, a, share.last_row, places, lane, at.sums);
-  }
+  end_shared_rows(at.sums, heads, first_row, last_row, group == kGroups - 1, share, tails, store,
+                  add_part);
 }
 
 }  // namespace spmmbench::csr_merge

@@ -39,70 +39,96 @@ struct Sorted {
   std::int32_t* part_of;
 };
 
-__global__ void __launch_bounds__(kThreads)
-    place_rows(Rows in, const Totals* before, const Classes* begins, const std::int32_t* row_ids,
-               Sorted out) {
-  const Classes& first = *begins;
-  using Sort = cub::BlockRadixSort<unsigned, kThreads, kPerThread, int>;
-  using Scan = cub::BlockScan<std::int64_t, kThreads>;
-  __shared__ union {
-    typename Sort::TempStorage sort;
-    typename Scan::TempStorage scan;
-  } temporary;
-  __shared__ std::int32_t lengths[kTile];   // -1: no row
-  __shared__ unsigned char classes[kTile];  // of the sorted rows
-  __shared__ int tile_first[kClasses];
-  __shared__ std::int64_t tile_entries[kClasses];  // before the first of a class
+using Sort = cub::BlockRadixSort<unsigned, kThreads, kPerThread, int>;
+using Scan = cub::BlockScan<std::int64_t, kThreads>;
 
-  const std::int64_t first_place = std::int64_t{blockIdx.x} * kTile;
+union Temporary {
+  typename Sort::TempStorage sort;
+  typename Scan::TempStorage scan;
+};
+
+// A tile of rows: arrays in shared memory. If these were members of one struct there, the compiler
+// would spill registers.
+struct Tile {
+  std::int32_t* lengths;   // [kTile], in the order of `Rows`; -1: no row
+  unsigned char* classes;  // [kTile], of the sorted rows
+  int* first;              // [kClasses]: where each class begins among them
+  std::int64_t* entries;   // [kClasses]: of the sorted rows before that
+};
+
+// The sorted rows of a thread.
+struct OwnRows {
+  unsigned class_of[kPerThread];
+  int item[kPerThread];              // their places before they were sorted
+  std::int64_t entries[kPerThread];  // of the tile's sorted rows before each
+};
+
+// Sorts a tile by class and finds where each class begins. All threads of the CTA call it.
+__device__ void sort_tile(const Rows& in, std::int64_t first_place, Temporary& temporary,
+                          const Tile& tile, OwnRows& sorted) {
   for (int i = static_cast<int>(threadIdx.x); i < kTile; i += kThreads)
-    lengths[i] = first_place + i < in.count ? in.length(in.at(first_place + i)) : -1;
+    tile.lengths[i] = first_place + i < in.count ? in.length(in.at(first_place + i)) : -1;
   __syncthreads();
   const int own = static_cast<int>(threadIdx.x) * kPerThread;
-  unsigned class_of[kPerThread];
-  int item[kPerThread];
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
-    item[i] = own + i;
-    class_of[i] = lengths[own + i] < 0 ? kClasses : in.class_of(lengths[own + i]);
+    sorted.item[i] = own + i;
+    sorted.class_of[i] = tile.lengths[own + i] < 0 ? kClasses : in.class_of(tile.lengths[own + i]);
   }
-  Sort(temporary.sort).Sort(class_of, item, 0, kClassBits);
+  Sort(temporary.sort).Sort(sorted.class_of, sorted.item, 0, kClassBits);
   __syncthreads();
-  std::int64_t entries[kPerThread];
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
-    entries[i] = max(lengths[item[i]], 0);
-    classes[own + i] = static_cast<unsigned char>(class_of[i]);
+    sorted.entries[i] = max(tile.lengths[sorted.item[i]], 0);
+    tile.classes[own + i] = static_cast<unsigned char>(sorted.class_of[i]);
   }
-  Scan(temporary.scan).ExclusiveSum(entries, entries);
+  Scan(temporary.scan).ExclusiveSum(sorted.entries, sorted.entries);
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
     const int at = own + i;
-    if (class_of[i] == kClasses || (at > 0 && classes[at - 1] == class_of[i])) continue;
-    tile_first[class_of[i]] = at;
-    tile_entries[class_of[i]] = entries[i];
+    const unsigned c = sorted.class_of[i];
+    if (c == kClasses || (at > 0 && tile.classes[at - 1] == c)) continue;
+    tile.first[c] = at;
+    tile.entries[c] = sorted.entries[i];
   }
   __syncthreads();
+}
+
+__global__ void __launch_bounds__(kThreads)
+    place_rows(Rows in, const Totals* before, const Classes* begins, const std::int32_t* row_ids,
+               Sorted out) {
+  const Classes& first = *begins;
+  __shared__ Temporary temporary;
+  __shared__ std::int32_t lengths[kTile];
+  __shared__ unsigned char classes[kTile];
+  __shared__ int tile_first[kClasses];
+  __shared__ std::int64_t tile_entries[kClasses];
+  const Tile tile{lengths, classes, tile_first, tile_entries};
+
+  const std::int64_t first_place = std::int64_t{blockIdx.x} * kTile;
+  const int own = static_cast<int>(threadIdx.x) * kPerThread;
+  OwnRows sorted;
+  sort_tile(in, first_place, temporary, tile, sorted);
   const Totals& earlier = before[blockIdx.x];
   std::int64_t to[kPerThread], parts[kPerThread], part[kPerThread];
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
     parts[i] = 0;
-    const unsigned c = class_of[i];
+    const unsigned c = sorted.class_of[i];
     if (c == kClasses) continue;
-    to[i] = first.row[c] + static_cast<std::int64_t>(earlier.rows[c]) + own + i - tile_first[c];
-    out.rows[to[i]] = in.at(first_place + item[i]);
+    to[i] = first.row[c] + static_cast<std::int64_t>(earlier.rows[c]) + own + i - tile.first[c];
+    out.rows[to[i]] = in.at(first_place + sorted.item[i]);
     out.entries[to[i]] = first.entry[c] + static_cast<std::int64_t>(earlier.entries[c]) +
-                         entries[i] - tile_entries[c];
-    if (c == kTooLong) parts[i] = in.shape.parts_of(lengths[item[i]]);
+                         sorted.entries[i] - tile.entries[c];
+    if (c == kTooLong) parts[i] = in.shape.parts_of(tile.lengths[sorted.item[i]]);
   }
   if (first.row[kTooLong + 1] == 0) return;
   Scan(temporary.scan).ExclusiveSum(parts, part);
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
     if (parts[i] == 0) continue;
-    const std::int32_t row = in.at(first_place + item[i]);
+    const std::int32_t row = in.at(first_place + sorted.item[i]);
     part[i] += static_cast<std::int64_t>(earlier.parts);
     out.long_rows[to[i]] = {row_ids == nullptr ? row : row_ids[row],
                             static_cast<std::int32_t>(part[i]),
@@ -122,6 +148,54 @@ struct Described {
   int* unpacked;  // set where a slice with entries cannot be packed
 };
 
+// A row of a slice, or its part of a row that is too long.
+struct RowOfLane {
+  std::int64_t begin = 0;   // of its entries in A
+  std::int64_t entry = 0;   // entries stored before it
+  std::int32_t length = 0;  // 0: the lane has none
+  std::int32_t target = -1;
+};
+
+// Lane `lane` of slice `index`, which is the `of_class`-th of class `c` and has that many rows.
+__device__ RowOfLane row_of_lane(const Rows& in, const Classes& first, const Sorted& sorted,
+                                 const std::int32_t* row_ids, int c, std::int64_t index,
+                                 std::int64_t of_class, int rows, int lane) {
+  RowOfLane out;
+  if (c == kTooLong) {
+    const auto part = static_cast<std::int32_t>(index / JaggedShape::kTeam);
+    const LongRow& of_part = sorted.long_rows[sorted.part_of[part]];
+    const std::int32_t row = sorted.rows[sorted.part_of[part]];
+    const std::int64_t whole = in.length(row);
+    const std::int64_t shares = std::int64_t{of_part.parts} * JaggedShape::kTeam;
+    const std::int64_t share = index - std::int64_t{of_part.first_part} * JaggedShape::kTeam;
+    const std::int64_t from = whole * share / shares;
+    if (lane == 0) out.length = static_cast<std::int32_t>(whole * (share + 1) / shares - from);
+    out.begin = in.row_ptr[row] + from;
+    out.entry = sorted.entries[sorted.part_of[part]] + from;
+  } else if (lane < rows && first.row[c] + of_class * rows + lane < first.row[c + 1]) {
+    const std::int64_t place = first.row[c] + of_class * rows + lane;
+    const std::int32_t row = sorted.rows[place];
+    out.begin = in.row_ptr[row];
+    out.length = in.length(row);
+    out.entry = sorted.entries[place];
+    out.target = row_ids == nullptr ? row : row_ids[row];
+  }
+  return out;
+}
+
+// Whether the columns of a slice are close enough to be packed, which is noted in `out`.
+__device__ bool note_packed(const RowOfLane& own, const std::int32_t* col_idx, std::int64_t index,
+                            int lane, const Described& out) {
+  if (out.first_columns == nullptr) return false;
+  const bool has = own.length > 0;
+  const int least = __reduce_min_sync(kAllLanes, has ? col_idx[own.begin] : INT32_MAX);
+  const int most = __reduce_max_sync(kAllLanes, has ? col_idx[own.begin + own.length - 1] : -1);
+  const bool packed = most >= 0 && most - least < kPackedSpan;
+  if (lane == 0) out.first_columns[index] = packed ? least : 0;
+  if (lane == 0 && most >= 0 && !packed) *out.unpacked = 1;
+  return packed;
+}
+
 // Of `count` slices, those past the last have no steps.
 __global__ void __launch_bounds__(kSliceThreads)
     describe(Rows in, const std::int32_t* col_idx, const Classes* begins, std::int64_t count,
@@ -139,52 +213,25 @@ __global__ void __launch_bounds__(kSliceThreads)
   const int rows = c == kTooLong ? 1 : rows_of_slice(c);
   const std::int64_t of_class = index - first.slice[c];
   const std::int64_t slot = first.slot[c] + of_class * rows;
+  const RowOfLane own = row_of_lane(in, first, sorted, row_ids, c, index, of_class, rows, lane);
 
-  std::int64_t begin = 0, entry = 0;
-  std::int32_t length = 0, target = -1;
-  if (c == kTooLong) {
-    const auto part = static_cast<std::int32_t>(index / JaggedShape::kTeam);
-    const LongRow& of_part = sorted.long_rows[sorted.part_of[part]];
-    const std::int32_t row = sorted.rows[sorted.part_of[part]];
-    const std::int64_t whole = in.length(row);
-    const std::int64_t shares = std::int64_t{of_part.parts} * JaggedShape::kTeam;
-    const std::int64_t share = index - std::int64_t{of_part.first_part} * JaggedShape::kTeam;
-    const std::int64_t from = whole * share / shares;
-    if (lane == 0) length = static_cast<std::int32_t>(whole * (share + 1) / shares - from);
-    begin = in.row_ptr[row] + from;
-    entry = sorted.entries[sorted.part_of[part]] + from;
-  } else if (lane < rows && first.row[c] + of_class * rows + lane < first.row[c + 1]) {
-    const std::int64_t place = first.row[c] + of_class * rows + lane;
-    const std::int32_t row = sorted.rows[place];
-    begin = in.row_ptr[row];
-    length = in.length(row);
-    entry = sorted.entries[place];
-    target = row_ids == nullptr ? row : row_ids[row];
-  }
-  const int longest = __reduce_max_sync(kAllLanes, length);
-  const std::int32_t first_target = __shfl_sync(kAllLanes, target, 0);
-  const bool consecutive =
-      __all_sync(kAllLanes, lane >= rows || (target >= 0 && target == first_target + lane)) != 0;
+  const int longest = __reduce_max_sync(kAllLanes, own.length);
+  const std::int32_t first_target = __shfl_sync(kAllLanes, own.target, 0);
+  const bool in_order = own.target >= 0 && own.target == first_target + lane;
+  const bool consecutive = __all_sync(kAllLanes, lane >= rows || in_order) != 0;
   const int log2_places = in.shape.log2_places() - (c == kTooLong ? 0 : c - 1);
-  bool packed = false;
-  if (out.first_columns != nullptr) {
-    const int least = __reduce_min_sync(kAllLanes, length > 0 ? col_idx[begin] : INT32_MAX);
-    const int most = __reduce_max_sync(kAllLanes, length > 0 ? col_idx[begin + length - 1] : -1);
-    packed = most >= 0 && most - least < kPackedSpan;
-    if (lane == 0) out.first_columns[index] = packed ? least : 0;
-    if (lane == 0 && most >= 0 && !packed) *out.unpacked = 1;
-  }
+  const bool packed = note_packed(own, col_idx, index, lane, out);
   if (lane < rows) {
-    out.row_lengths[slot + lane] = static_cast<std::uint16_t>(length);
-    out.row_ids[slot + lane] = target;
+    out.row_lengths[slot + lane] = static_cast<std::uint16_t>(own.length);
+    out.row_ids[slot + lane] = own.target;
   }
-  const int row_of_lane = lane >> log2_places;
-  const RowOfPlace row(__shfl_sync(kAllLanes, begin, row_of_lane),
-                       __shfl_sync(kAllLanes, length, row_of_lane));
+  const int row_of_place = lane >> log2_places;
+  const RowOfPlace row(__shfl_sync(kAllLanes, own.begin, row_of_place),
+                       __shfl_sync(kAllLanes, own.length, row_of_place));
   if (lane < in.shape.places) out.rows[index * in.shape.places + lane] = row;
   if (lane != 0) return;
   Slice slice{};
-  slice.first_entry = static_cast<std::uint64_t>(entry);
+  slice.first_entry = static_cast<std::uint64_t>(own.entry);
   slice.steps = static_cast<std::uint64_t>(JaggedShape::steps_of(longest, log2_places));
   slice.log2_places = static_cast<std::uint64_t>(log2_places);
   slice.packed = packed ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "jagged_slices/factors.hpp"
+#include "jagged_slices/order.hpp"
 #include "reorder/match.hpp"
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
@@ -46,7 +47,7 @@ Standing standing_of_natural(const Product& p) { return full_if(p.n <= kMostColu
 Standing standing_of_search(const Product& p) {
   constexpr double kLeastScattered = 0.2;
   const bool reorders = p.n <= kMostColumns && scattered(p) >= kLeastScattered &&
-                        (!p.is_vector() || p.f.mean_row >= kLeastOrderedRow) &&
+                        (!p.is_vector() || p.f.mean_row >= jagged::kLeastOrderedRow) &&
                         match::is_filled(p.f.rows, p.f.cols, p.f.nnz);
   return reorders ? full_if(rows_overlap(p.f), Standing::trial) : Standing::left_out;
 }

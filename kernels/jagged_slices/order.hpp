@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "reorder/match.hpp"
-#include "select/features.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"
@@ -23,6 +22,10 @@ inline const auto kOrder = text_option(
     "order", "natural", {"natural, search or a reordering", is_order, {"natural", "degree"}},
     "order in which slices take rows; search: natural or match, by the sectors of B that blocks of "
     "rows gather");
+
+// Mean nonzeros of a row from which an order is searched for in products with a vector. Matrices of
+// shorter rows gain less than they lose where C is written (docs/decisions/jagged-slices.md).
+inline constexpr int kLeastOrderedRow = 12;
 
 // Rows of B that a sector holds, at least one. A vector has no gaps.
 inline std::int64_t rows_of_sector(std::int64_t n, ElementType b_type) {

@@ -210,6 +210,42 @@ __device__ __forceinline__ auto make_row_loader(const Arguments& in, const TileS
   }
 }
 
+// The copies of a warp's tiles into its ring. `rows` copies those of B, and A of tile i + kLead
+// comes with B of tile i.
+template <class S, int kRowBytes, int kStages, class Rows, class Operand>
+struct TileCopies {
+  static constexpr int kLead = Operand::kLead;
+  static constexpr int kOfA = kTileColumns * kRowBytes;  // in a stage
+  Rows& rows;
+  Operand& operand;
+  int tiles;
+  std::uint32_t ring;
+
+  __device__ __forceinline__ std::uint32_t last() const {
+    return ring + (kStages - 1) * S::kStageBytes;
+  }
+  __device__ __forceinline__ std::uint32_t after(std::uint32_t stage) const {
+    return stage == last() ? ring : stage + S::kStageBytes;
+  }
+  // Before the previous launch has ended, which may write B.
+  __device__ __forceinline__ void begin() {
+    if constexpr (kLead == 1) {
+      copy_a(0, last());
+      ptx::cp_async_commit_group();
+    }
+  }
+  __device__ __forceinline__ void copy(int i, std::uint32_t stage) {
+    if (i < tiles) rows.copy(i, stage);
+    copy_a(i + kLead, stage);
+    ptx::cp_async_commit_group();
+  }
+
+ private:
+  __device__ __forceinline__ void copy_a(int i, std::uint32_t stage) {
+    if (i < tiles) operand.copy(i, stage + kOfA);
+  }
+};
+
 // CTA: (32, feature tiles of a CTA, team); grid: (CTAs of the work list, all feature tiles over
 // those of a CTA). `shared`: a ring per warp, 128-byte aligned. kOfBytes, for fp8: the columns lie
 // in `shared` too, kColumnBytes after each ring, and a lane keeps its pointer into a row of C.
@@ -234,27 +270,13 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   SpanWindows<kWindowRows> windows(in, span, lane);
 
   const auto ring = static_cast<std::uint32_t>(__cvta_generic_to_shared(ring_of(member)));
-  constexpr int kOfA = kTileColumns * kRowBytes;  // in a stage
-  constexpr int kLead = Operand::kLead;
-  const auto copy_rows = [&](int i, std::uint32_t stage) {
-    if (i < tiles) rows.copy(i, stage);
-  };
-  const auto copy_a = [&](int i, std::uint32_t stage) {
-    if (i < tiles) operand.copy(i, stage + kOfA);
-  };
-  if constexpr (kLead == 1) {
-    copy_a(0, ring + (kStages - 1) * S::kStageBytes);
-    ptx::cp_async_commit_group();
-  }
+  TileCopies<S, kRowBytes, kStages, decltype(rows), Operand> copies{rows, operand, tiles, ring};
+  copies.begin();
   ptx::griddepcontrol_wait();
   if (in.release_early) ptx::griddepcontrol_launch_dependents();
   if constexpr (kOfBytes) rows.await_columns();
 #pragma unroll
-  for (int s = 0; s < kStages - 1; ++s) {
-    copy_rows(s, ring + s * S::kStageBytes);
-    copy_a(s + kLead, ring + s * S::kStageBytes);
-    ptx::cp_async_commit_group();
-  }
+  for (int s = 0; s < kStages - 1; ++s) copies.copy(s, ring + s * S::kStageBytes);
 
   Accumulators<typename S::Input, kWindowRows, kRowBytes> sums(lane);
   const auto columns = static_cast<int>(min(in.n - feature, std::int64_t{S::kFeatures}));
@@ -262,12 +284,10 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
     store_window<C, typename S::Input, kOfBytes>(in, sums, windows, feature, columns);
   };
 
-  std::uint32_t full = ring, free = ring + (kStages - 1) * S::kStageBytes;
-  const auto advance = [&](std::uint32_t stage) {
-    return stage == ring + (kStages - 1) * S::kStageBytes ? ring : stage + S::kStageBytes;
-  };
+  constexpr int kOfA = decltype(copies)::kOfA;
+  std::uint32_t full = ring, free = copies.last();
   Fragment<typename S::Input, kWindowRows> fragment;
-  if constexpr (kLead == 1) {
+  if constexpr (Operand::kLead == 1) {
     ptx::cp_async_wait_group<kStages - 1>();
     __syncwarp();
     if (tiles > 0) fragment = operand.load(free + kOfA);
@@ -275,12 +295,10 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   for (int i = 0; i < tiles; ++i) {
     ptx::cp_async_wait_group<kStages - 2>();
     __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
-    copy_rows(i + kStages - 1, free);
-    copy_a(i + kStages - 1 + kLead, free);
-    ptx::cp_async_commit_group();
+    copies.copy(i + kStages - 1, free);
     if constexpr (kIsFp32<typename S::Input>) {
       sums.add(full, full + kOfA);
-    } else if constexpr (kLead == 0) {
+    } else if constexpr (Operand::kLead == 0) {
       sums.add(full, operand.load(full + kOfA));
     } else {
       Fragment<typename S::Input, kWindowRows> next = fragment;
@@ -288,8 +306,8 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
       sums.add(full, fragment);
       fragment = next;
     }
-    full = advance(full);
-    free = advance(free);
+    full = copies.after(full);
+    free = copies.after(free);
     if (windows.end_with(i)) {
       store();
       sums.clear();

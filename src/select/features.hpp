@@ -12,16 +12,12 @@
 namespace spmmbench {
 
 inline constexpr int kMostOfTwoFour = 2;
-// Sparser matrices are not asked whether they are in 2:4: two_four stores half of all entries, at
+// Sparser matrices are not asked whether they are in 2:4: that form stores half of all entries, at
 // 1.1 bytes for each entry of A where CSR has 6 bytes for each nonzero (fp16).
 inline constexpr double kLeastOfTwoFour = 0.05;
 // Blocks that are emptier than this were never the fastest: the tensor cores multiply too many
 // zeros (docs/decisions/selection-model.md).
 inline constexpr double kLeastBlockFill = 0.02;
-// Nonzeros per row from which jagged_slices with order=search looks for an order in products with a
-// vector. Those of shorter rows gain less than they lose where C is written
-// (docs/decisions/jagged-slices.md).
-inline constexpr int kLeastOrderedRow = 12;
 
 struct MatrixFeatures {
   double rows = 0, cols = 0, nnz = 0;

@@ -6,7 +6,7 @@
 // problem). The copy of A to the device counts as launches that were.
 //
 //     launches    1   2   4   8   16   32   64   128   256
-//     kernel      csr_merge ───┬──────┬──────┬───────────────
+//     kernel      the first ───┬──────┬──────┬───────────────
 //                              │ built: its estimate by the sizes of A pays for its preparation
 //                                     │ A is looked at: estimates by its features
 //                                            │ measured beside others that are close to it

@@ -93,6 +93,19 @@ class Refit(CliCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.splitlines()[-1], "would change: nothing", "run scripts/refit --from results/selection/cases.csv")
 
+    def test_what_is_expected_of_a_kernel_without_a_case_stays(self):
+        part_of_recorded(self.folder, 12)
+        with (self.folder / "cases.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        with (self.folder / "cases.csv").open("w") as file:
+            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows({**row, "gap_slices us": "", "gap_slices ms": ""} for row in rows)
+        result = self.refit(pathlib.Path(PROGRAM).parents[1])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("gap_slices", result.stdout.splitlines()[-1])
+        self.assertIn("csr_merge", result.stdout.splitlines()[-1])
+
     def test_preparation_is_fitted_where_the_copy_of_a_does_not_hide_it(self):
         sys.path.insert(0, str(SOURCE / "scripts"))
         import selection_fit

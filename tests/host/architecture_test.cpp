@@ -103,6 +103,11 @@ TEST(Architecture, IncludesFollowTheDirectionOfTheData) {
   EXPECT_EQ(layer_of("common/grid_limit.hpp"), "kernels");
 }
 
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 // Folders of kernels/ that kernels share; earlier ones may not include later ones.
 const std::vector<std::string> kShared = {"ptx", "common", "row_order", "window"};
 
@@ -128,6 +133,24 @@ TEST(Architecture, AKernelIncludesItsFolderSharedOnesAndThoseOfItsRelatives) {
     else relatives.insert({own, target});
   }
   EXPECT_EQ(relatives, kRelatives);
+}
+
+// Their estimates lie beside the kernels, and are found by their registration.
+TEST(Architecture, SelectionNamesNoKernel) {
+  std::string names;
+  for (const auto& entry : fs::directory_iterator(kRoot / "kernels")) {
+    const std::string name = entry.path().filename();
+    if (name != "auto" && std::ranges::find(kShared, name) == kShared.end())
+      names += (names.empty() ? "" : "|") + name;
+  }
+  const std::regex kernel("\\b(" + names + ")\\b");
+  ASSERT_TRUE(std::regex_search("of csr_naive, and", kernel));
+  for (const auto& entry : fs::directory_iterator(kRoot / "src/select")) {
+    const std::string text = text_of(entry.path());
+    std::smatch found;
+    EXPECT_FALSE(std::regex_search(text, found, kernel))
+        << entry.path() << " names " << found.str();
+  }
 }
 
 // A format of one kernel alone lies in the kernel's folder, which then is all that was added.
