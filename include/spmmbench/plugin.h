@@ -380,6 +380,12 @@ struct spmmbench_kernel {
    * as it was rounded, equals its transpose to the bit of each value, else 0. It is looked at where
    * it lies for the kernel: on a GPU a few bytes come to the host. NULL in a plug-in. */
   spmmbench_status (*is_symmetric)(spmmbench_prepared* prepared, int32_t* symmetric);
+  /* Version 2; a library of version 2 may end its struct before this member. Prepares the transpose
+   * of A as `prepared` has it, in the same way: the arrays of A are not read again. Neither of the
+   * two needs the other afterwards. With CHECKED_LATE it waits for the check of A, and refuses an A
+   * that is no valid matrix. NULL in a plug-in: give `prepare` A^T. */
+  spmmbench_status (*transpose)(spmmbench_prepared* prepared, const spmmbench_stages* stages,
+                                spmmbench_prepared** transposed);
 };
 
 /* The sizes of version 1. */

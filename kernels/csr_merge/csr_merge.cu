@@ -44,6 +44,7 @@
 #include "core/limits.hpp"
 #include "csr_merge/device.cuh"
 #include "csr_merge/own_rows.cuh"
+#include "gpu/clear_memory.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -153,11 +154,20 @@ class CsrMergePlan final : public Plan {
     if (may_own_rows(operand, division_, n))
       owns_rows_ = kOwnRows(options).has_value() ? *kOwnRows(options) == 1
                                                  : prefers_own_rows(operand, a.view(), device);
-    workspace_ = device.allocate(sums_bytes_ + division_.arrivals_bytes());
+    auto [memory, is_clear] =
+        allocate_maybe_clear(device, sums_bytes_ + division_.arrivals_bytes());
+    workspace_ = std::move(memory);
+    is_clear_ = is_clear;
+  }
+  CsrMergePlan(const CsrMergePlan&) = delete;
+  CsrMergePlan& operator=(const CsrMergePlan&) = delete;
+  ~CsrMergePlan() override {
+    if (is_clear_ && on_default_stream_) keep_clear(device_, std::move(workspace_));
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     if (owns_rows_) return launch_own_rows(b, c, stream);
+    on_default_stream_ &= stream.handle == nullptr;
     if (!is_clear_) clear(stream);
     visit_every_element_type(b.type, [&](auto* tag) {
       using TB = std::remove_pointer_t<decltype(tag)>;
@@ -235,6 +245,7 @@ class CsrMergePlan final : public Plan {
   std::size_t sums_bytes_;
   Buffer workspace_;
   bool is_clear_ = false;
+  bool on_default_stream_ = true;  // all launches, one after the other
 };
 
 class CsrMergePrepared final : public Prepared {

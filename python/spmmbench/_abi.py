@@ -2,6 +2,8 @@
 say what each of them means; tests/python/test_abi.py compares sizes and offsets."""
 
 import ctypes as c
+import functools
+import struct
 import typing
 
 ABI_VERSION = 2
@@ -139,6 +141,17 @@ class Problem(Sized):
     ]
 
 
+def _packer(kind):
+    """A function that makes the bytes of a struct of all its fields but `size`, in their order, with addresses
+    for pointers. `from_buffer_copy` of them takes a fifth of making the struct."""
+    codes = {c.c_size_t: "N", c.c_int64: "q", c.c_int32: "i", c.c_uint64: "Q", c.c_float: "f"}
+    fields = "".join(codes.get(of, "P") for _, of in kind._fields_)
+    whole = struct.Struct(fields + "0N")  # and what fills it up
+    return functools.partial(whole.pack, whole.size)
+
+
+pack_csr, pack_dense, pack_problem = map(_packer, (Csr, Dense, Problem))
+
 AddStage = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_double)
 
 
@@ -232,9 +245,9 @@ Kernel._fields_ = [
     ),
     (
         "prepare",
-        c.CFUNCTYPE(_Status, _Kernel, c.POINTER(Problem), _Stages, c.POINTER(c.c_void_p)),
+        c.CFUNCTYPE(_Status, c.c_void_p, c.c_void_p, _Stages, c.c_void_p),
     ),
-    ("bind", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Shape), _Stages, c.POINTER(c.c_void_p))),
+    ("bind", c.CFUNCTYPE(_Status, c.c_void_p, c.c_void_p, _Stages, c.c_void_p)),
     ("inspect_b", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Dense), _Stages)),
     ("launch", Launch),
     ("report", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Report))),
@@ -260,6 +273,7 @@ Kernel._fields_ = [
         ),
     ),
     ("is_symmetric", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(c.c_int32))),
+    ("transpose", c.CFUNCTYPE(_Status, c.c_void_p, _Stages, c.c_void_p)),
 ]
 
 

@@ -20,11 +20,11 @@ def value_type_of(x, eight_bits):
 
 
 def dtype_of(x):
-    return _name_of(x.dtype)
+    return name_of(x.dtype)
 
 
 @functools.cache
-def _name_of(dtype):
+def name_of(dtype):
     return str(dtype).replace("torch.", "")
 
 

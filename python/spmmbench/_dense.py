@@ -3,6 +3,7 @@ copied here."""
 
 import collections
 import ctypes
+import functools
 import sys
 
 import numpy as np
@@ -40,10 +41,15 @@ def is_torch(x):
 
 def torch_stream(device):
     """The handle of torch's current stream on a GPU."""
+    return _torch_stream_of()(device)
+
+
+@functools.cache
+def _torch_stream_of():
     torch = sys.modules["torch"]
     # What torch's own compiler calls, and a twentieth of what current_stream() takes.
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-    return raw(device) if raw else torch.cuda.current_stream(device).cuda_stream
+    return raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)
 
 
 def is_cupy(x):

@@ -103,7 +103,7 @@ class Kernel:
     def __init__(self, library, struct):
         self.library = library
         self.struct = struct
-        self.pointer = ctypes.pointer(struct)
+        self.at = ctypes.addressof(struct)
         self.described = abi.Kernel()  # in this version: what one of version 1 has not is 0
         size = abi.KERNEL_SIZE_1 if library.abi_version == 1 else struct.size
         ctypes.memmove(
@@ -145,6 +145,7 @@ class Kernel:
         self.baseline = bool(struct.flags & abi.VENDOR)
         self.flags = self.described.flags
         self.takes_values = bool(self.described.replace_values)
+        self.transpose = self.described.transpose
         self.tensor_core_sums = struct.accumulation == abi.SUMS_TENSOR_CORE
         self.options = [self._option(option.contents, who) for option in options]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import threading
 import typing
 
 from . import _abi as abi
 from . import _arrays, _choice, _cuda, _dense, _fp8, _report
-from ._calls import RECEIVER, Held, Stages, free_with, made
+from ._calls import RECEIVER, Held, Owned, Stages, made
 from ._hints import Array, ElementType, Layout, Stream
 from .errors import InvalidArgument
 
@@ -19,6 +20,14 @@ if typing.TYPE_CHECKING:
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
 LINE_BYTES = 128  # what it holds together
 _MOST_FORMS = 64  # that are kept, of some 2 KB each
+
+
+class _Seen(typing.NamedTuple):
+    """How a B or a C lay that was checked."""
+
+    form: tuple  # shape, strides, type and device
+    extent: int  # bytes from the first to the last element
+    gap: int  # bytes behind that which a kernel may touch
 
 
 class Plan(Held):
@@ -41,11 +50,16 @@ class Plan(Held):
     c_type: ElementType
     device: str | int
     shape: tuple[int, int]  # of C
+    shape_of_b: tuple[int, int]
+    plain: bool  # on a GPU, C of B's type, rows that are whole cache lines: B and C need no gaps between them
     stages_ms: dict[str, float]
     b_type: typing.Any  # the name of an element type
-    _b_like: abi.Dense
-    _c_like: abi.Dense
     _asked: abi.Shape
+    _of_b: tuple
+    _of_c: tuple
+    _limited: bool
+    _library: typing.Any
+    _launch: typing.Any
 
     def __init__(
         self, prepared: Prepared, n: int, layout: Layout = "row", c_type: ElementType | None = None
@@ -58,21 +72,23 @@ class Plan(Held):
                 prepared._forms[n] = form
         vars(self).update(form)
         kernel = prepared._kernel
-        _choice.check_n(kernel, prepared.shape[1], self.n)
+        if self._limited:
+            _choice.check_n(kernel, prepared.shape[1], self.n)
         self.prepared = prepared
-        self.shape = (prepared.shape[0], self.n)
+        rows, cols = prepared.shape
+        self.shape, self.shape_of_b = (rows, self.n), (cols, self.n)
         self._check_device()
-        arguments = prepared._handle, self._asked, prepared._receiver
+        arguments = prepared._handle, ctypes.addressof(self._asked), prepared._receiver
         self._handle, self.stages_ms = made(kernel, "bind", *arguments)
-        free_with(self, _destroy_plan, kernel, self._handle, prepared)
-        self._lock = threading.Lock()  # of what a call changes: the members below, the workspace
-        self._checked: dict[str, typing.Any] = {}  # shape, strides, type and device of the last B and the last C
-        self._extents: dict[str, int] = {}  # bytes from the first to the last element of each
-        self._gaps: dict[str, int] = {}  # bytes behind that which a kernel may touch
-        self._b, self._c = self._b_like.copy(), self._c_like.copy()
-        self._c.rows, self._b.rows = prepared.shape
-        self._ld_of_c = self._pitch(self.n if layout == "row" else prepared.shape[0], self.c_type)
-        self._b_at, self._c_at = ctypes.addressof(self._b), ctypes.addressof(self._c)
+        self._owned = Owned(self._handle, kernel.destroy_plan, prepared._owned)
+        self._lock = threading.Lock()  # of what a call changes: _seen, _b, _c, the workspace
+        self._seen: dict[str, _Seen] = {}  # the last B and the last C
+        self._b = abi.Dense.from_buffer_copy(abi.pack_dense(0, cols, *self._of_b))
+        self._c = abi.Dense.from_buffer_copy(abi.pack_dense(0, rows, *self._of_c))
+
+    @functools.cached_property
+    def _ld_of_c(self):
+        return self._pitch(self.n if self.layout == "row" else self.shape[0], self.c_type)
 
     @staticmethod
     def _form(prepared, n, layout, c_type):
@@ -83,6 +99,7 @@ class Plan(Held):
         layout = _choice.one_of(layout, kernel.layouts, "layout", kernel.name)
         c_type = _choice.one_of(usual if c_type is None else c_type, kernel.c_types, "c_type", kernel.name)
         of_kernel = max(kernel.struct.pitch_alignment, 1)
+        on_gpu = prepared.device != "cpu" and kernel.library.own and layout == "row"
         return {
             "n": n,
             "layout": layout,
@@ -92,9 +109,11 @@ class Plan(Held):
             "pitch_alignment": 1 if n == 1 and layout == "col" else of_kernel,
             "device": prepared.device,
             "tensor_core_sums": kernel.tensor_core_sums and prepared.precision not in ("fp32", "fp64"),
-            "_b_like": abi.Dense(None, 0, n, 0, abi.LAYOUTS[layout], abi.ELEMENTS[b_type]),
-            "_c_like": abi.Dense(None, 0, n, 0, abi.LAYOUTS[layout], abi.ELEMENTS[c_type]),
             "_asked": abi.Shape(n, abi.LAYOUTS[layout], abi.ELEMENTS[c_type]),
+            "_of_b": (n, 0, abi.LAYOUTS[layout], abi.ELEMENTS[b_type], 0.0),  # behind its rows
+            "_of_c": (n, 0, abi.LAYOUTS[layout], abi.ELEMENTS[c_type], 0.0),
+            "_limited": kernel.described.max_kn > 0,  # for some A
+            "plain": on_gpu and usual == c_type == b_type and n * abi.ELEMENT_BYTES[b_type] % LINE_BYTES == 0,
             "_library": kernel.library,
             "_launch": kernel.launch,
         }
@@ -134,7 +153,7 @@ class Plan(Held):
         self._place(self._b, arrays, view, self.b_type, "B")
         if out is None:
             out = self._make(arrays, self.shape[0], self._ld_of_c, self.c_type, view)
-            self._checked["C"] = None
+            self._seen.pop("C", None)
             self._c.ld = self._ld_of_c
             self._point(self._c, _arrays.address_of(out), "C")
         else:
@@ -151,7 +170,8 @@ class Plan(Held):
     def _enqueue(self, stream, alpha=1.0, beta=0.0):
         scalars = () if (alpha, beta) == (1, 0) else (alpha, beta)
         launch = self.prepared._kernel.launch_scaled() if scalars else self._launch
-        status = launch(self._handle, self._b_at, self._c_at, *scalars, stream)
+        b, c = ctypes.addressof(self._b), ctypes.addressof(self._c)
+        status = launch(self._handle, b, c, *scalars, stream)
         if status != abi.OK:
             self._library.check(status)
 
@@ -159,10 +179,12 @@ class Plan(Held):
         """C = A B where both lie at these addresses, in row-major order without gaps, and are as the
         plan wants them, as the caller knows: nothing is checked."""
         with self._lock:
-            self._checked.clear()
+            self._seen.clear()
             self._b.data, self._c.data = b, c
             self._b.ld = self._c.ld = self.n
-            self._enqueue(stream)
+            status = self._launch(self._handle, ctypes.addressof(self._b), ctypes.addressof(self._c), stream)
+        if status != abi.OK:
+            self._library.check(status)
 
     def eight_bits(self, b: Array) -> _fp8.Fp8:
         """B as an Fp8: as it is, or rounded into a new array that a call takes as it is."""
@@ -180,7 +202,7 @@ class Plan(Held):
         target = arrays.view(out, "C")
         self._place(self._c, arrays, target, self.c_type, "C")
         apart = target.data - b.data
-        if -self._extents["C"] < apart < self._extents["B"] and self._overlap(apart):
+        if -self._seen["C"].extent < apart < self._seen["B"].extent and self._overlap(apart):
             raise InvalidArgument("C overlaps B; memory of its own is wanted")
 
     def settle(self) -> Plan:
@@ -262,14 +284,14 @@ class Plan(Held):
     def _place(self, dense, arrays, view, kind, name):
         """Fills in where an array lies, after checking that it may lie so."""
         self._point(dense, view.data, name)
-        form = view[1:5]
-        if form != self._checked.get(name):
+        form, seen = view[1:5], self._seen.get(name)
+        if seen is None or form != seen.form:
             dense.ld = self._pitch_of(dense, view, kind, name)
             lines, length, pitch = self._lines(dense)
-            self._extents[name] = (lines - 1) * pitch + length if lines and length else 0
-            self._gaps[name] = self._gap(length, pitch) if self._extents[name] else 0
-            self._checked[name] = form
-        if self._gaps[name]:
+            extent = (lines - 1) * pitch + length if lines and length else 0
+            gap = self._gap(length, pitch) if extent else 0
+            seen = self._seen[name] = _Seen(form, extent, gap)
+        if seen.gap:
             self._check_end(arrays, view, name)
 
     def _gap(self, length, pitch):
@@ -282,10 +304,10 @@ class Plan(Held):
 
     def _check_end(self, arrays, view, name):
         """Refuses an array where what a kernel may touch behind the last line is not its memory."""
-        gap, last = self._gaps[name], view.data + self._extents[name]
-        end = arrays.end(view.keep)
+        _, extent, gap = self._seen[name]
+        last, end = view.data + extent, arrays.end(view.keep)
         if end is None:
-            end = last + -self._extents[name] % self.pitch_alignment
+            end = last + -extent % self.pitch_alignment
         if last + gap > end:
             raise InvalidArgument(
                 f"{gap} bytes behind the last line of {name} may be "
@@ -304,7 +326,7 @@ class Plan(Held):
     def _overlap(self, apart):
         """Whether C, `apart` bytes behind B, shares elements with it; the bytes from the first to
         the last element of one do with those of the other."""
-        if not self._extents["B"] or not self._extents["C"]:
+        if not self._seen["B"].extent or not self._seen["C"].extent:
             return False
         (b_lines, b_length, pitch), (c_lines, c_length, c_pitch) = map(
             self._lines, (self._b, self._c)
@@ -358,7 +380,3 @@ class Plan(Held):
                 f"is wanted, as in empty_{name.lower()}()"
             )
         return ld
-
-
-def _destroy_plan(kernel, handle, _prepared):  # which outlives its plans
-    kernel.destroy_plan(handle)

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _abi as abi
 from . import _arrays, _choice, _cuda, _dense, _library, _sparse
-from ._calls import RECEIVER, Held, free_with, made
+from ._calls import RECEIVER, Held, Owned, made
 from ._plan import Plan
 from ._hints import Array, Device, ElementType, Layout, Matrix, Options, Path, Precision, Stream
 from .errors import Unsupported
@@ -72,20 +72,25 @@ class Prepared(Held):
         if chosen.flags & abi.KEEPS_A:
             self._kept = a
         self._transposed, self._checked = transposed, checked if checked == LATE else bool(checked)
-        # Without A. Copies have the address of the options, which this keeps.
-        self._asked = abi.Problem(
-            None, _sparse.options_array(given), abi.PRECISIONS[self.precision], 0
-        )
+        self._options = _sparse.options_array(given)
+        self._options_at = ctypes.addressof(self._options) if given else 0
         self._forms: dict[int, dict] = {}  # of plans for X of so many columns: what they share
         self._prepare(a)
 
     def turned(self, a: _sparse.Csr) -> Prepared:
-        """The transpose, prepared alike. a: a Csr of what this was prepared from."""
+        """The transpose, with the values that are in force, prepared alike. a: a Csr of what this was
+        prepared from, for a library that does not transpose what it has."""
         if not self._kernel.library.own:
             raise Unsupported(_transposes_nothing(self._kernel.library))
-        if self.device == "cpu":
-            a = a.on_host()
-        return self.alike(a.fitted(self._kernel, self.precision), not self._transposed)
+        if not self._kernel.transpose:
+            a = a.on_host() if self.device == "cpu" else a
+            return self.alike(a.fitted(self._kernel, self.precision), not self._transposed)
+        if self.device != "cpu":
+            _cuda.require_current(self.device)
+        other = Prepared.__new__(Prepared)
+        vars(other).update(vars(self), _transposed=not self._transposed, shape=self.shape[::-1])
+        other._take(*made(self._kernel, "transpose", self._handle, self._receiver))
+        return other
 
     def alike(self, a: _sparse.Csr, transposed: bool) -> Prepared:
         """Another A, prepared in the same way. a: a Csr as the kernel takes it, on this device."""
@@ -113,13 +118,15 @@ class Prepared(Held):
             else:
                 _cuda.synchronize()
         self._receiver = RECEIVER if waits else None
-        problem = self._asked.copy()
-        problem.a = ctypes.pointer(a.struct)
         unwaited = abi.CHECKED_LATE if self._checked else abi.UNCHECKED
-        problem.flags = (abi.TRANSPOSED if self._transposed else 0) | (0 if waits else unwaited)
-        arguments = kernel.pointer, problem, self._receiver
-        self._handle, self.stages_ms = made(kernel, "prepare", *arguments)
-        free_with(self, kernel.destroy_prepared, self._handle)
+        flags = (abi.TRANSPOSED if self._transposed else 0) | (0 if waits else unwaited)
+        at = ctypes.addressof(a.struct)
+        problem = abi.pack_problem(at, self._options_at, abi.PRECISIONS[self.precision], flags)
+        self._take(*made(kernel, "prepare", kernel.at, problem, self._receiver))
+
+    def _take(self, handle, stages_ms):
+        self._handle, self.stages_ms = handle, stages_ms
+        self._owned = Owned(handle, self._kernel.destroy_prepared)
 
     def plan(self, n: int, layout: Layout = "row", c_type: ElementType | None = None) -> Plan:
         """A Plan for B of K x n and C of M x n.

@@ -15,7 +15,6 @@ from .errors import InvalidArgument
 
 # Of A's values. Others become fp32, float64 too, which scipy makes by default.
 _PRECISION_OF = {element.dtype: name for name, element in abi.ELEMENT_TYPES.items() if element.bytes == 2}
-_NO_CSR = abi.Csr()
 
 
 @dataclasses.dataclass
@@ -116,17 +115,11 @@ class Csr:
 
     @functools.cached_property
     def struct(self):
-        out = _NO_CSR.copy()
-        out.rows, out.cols = self.shape
-        out.nnz = self.nnz
-        for name in ("row_ptr", "col_idx", "values"):
-            setattr(out, name, _arrays.address_of(getattr(self, name)))
-        out.memory = abi.HOST if self.device == "cpu" else abi.CUDA
-        out.row_ptr_type = _arrays.INDEX_TYPES[_arrays.dtype_of(self.row_ptr)]
-        out.col_idx_type = _arrays.INDEX_TYPES[_arrays.dtype_of(self.col_idx)]
-        out.value_type = _arrays.value_type_of(self.values, self.bits)
-        out.scale = self.scale or 0.0
-        return out
+        addresses = [_arrays.address_of(x) or 0 for x in self._arrays()]
+        types = [_arrays.INDEX_TYPES[_arrays.dtype_of(x)] for x in (self.row_ptr, self.col_idx)]
+        types.append(_arrays.value_type_of(self.values, self.bits))
+        memory = abi.HOST if self.device == "cpu" else abi.CUDA
+        return _struct(self.shape, self.nnz, addresses, memory, types, self.scale or 0.0)
 
     def to_scipy(self, dtype=np.float64):
         """A copy on the host, with values of `dtype`."""
@@ -180,6 +173,11 @@ class Csr:
 
     def _arrays(self):
         return self.row_ptr, self.col_idx, self.values
+
+
+def _struct(shape, nnz, addresses, memory, types, scale):
+    """`addresses`, `types`: of row_ptr, col_idx and values."""
+    return abi.Csr.from_buffer_copy(abi.pack_csr(*shape, nnz, *addresses, 0, memory, *types, 0, scale))
 
 
 def _fitted_values(values, kernel, precision):
@@ -288,6 +286,14 @@ def csr_of(a):
     )
 
 
+@functools.cache
+def _types_of(*dtypes):
+    """Those of row_ptr, col_idx and values for a library, of tensors; None where it does not take them."""
+    known = (_arrays.INDEX_TYPES, _arrays.INDEX_TYPES, _arrays.VALUE_TYPES)
+    types = [of.get(_arrays.name_of(dtype)) for of, dtype in zip(known, dtypes)]
+    return None if None in types else types
+
+
 def _of_plain_tensors(row_ptr, col_idx, values, shape):
     """A Csr of torch tensors that a library reads as they are; None where anything is unusual. Little code,
     since an A that is new in each step runs it from memory."""
@@ -296,21 +302,24 @@ def _of_plain_tensors(row_ptr, col_idx, values, shape):
         return None
     rows, cols = shape if type(shape) is tuple and len(shape) == 2 else (None, None)
     place, nnz = values.get_device(), values.numel()
-    if (
-        type(rows) is int
-        and type(cols) is int
+    types = _types_of(row_ptr.dtype, col_idx.dtype, values.dtype)
+    if not (
+        type(rows) is type(cols) is int
         and rows >= 0 <= cols < 2**63
-        and row_ptr.numel() == rows + 1
-        and col_idx.numel() == nnz
+        and types is not None
+        and row_ptr.shape == (rows + 1,)
+        and col_idx.shape == values.shape == (nnz,)
         and row_ptr.get_device() == col_idx.get_device() == place >= 0
-        and _arrays.dtype_of(row_ptr) in _arrays.INDEX_TYPES
-        and _arrays.dtype_of(col_idx) in _arrays.INDEX_TYPES
-        and _arrays.dtype_of(values) in _arrays.VALUE_TYPES
+        and row_ptr.is_contiguous()
+        and col_idx.is_contiguous()
+        and values.is_contiguous()
         and not values.is_neg()
-        and all(x.dim() == 1 and x.is_contiguous() for x in (row_ptr, col_idx, values))
     ):
-        return Csr(shape, row_ptr, col_idx, values, place)
-    return None
+        return None
+    csr = Csr(shape, row_ptr, col_idx, values, place)
+    addresses = row_ptr.data_ptr(), col_idx.data_ptr(), values.data_ptr()
+    csr.struct = _struct(shape, nnz, addresses, abi.CUDA, types, 0.0)
+    return csr
 
 
 def _of_scipy(a):

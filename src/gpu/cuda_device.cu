@@ -16,6 +16,7 @@
 
 #include "gpu/backend.hpp"
 #include "gpu/batch_timer.hpp"
+#include "gpu/clear_memory.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
 #include "gpu/memory_pool.hpp"
@@ -191,6 +192,12 @@ class CudaDevice final : public Device, public BatchTimer {
   }
   std::uint64_t bytes_to_host() const override { return bytes_to_host_; }
   void count_bytes_to_host(std::uint64_t bytes) { bytes_to_host_ += bytes; }
+  MaybeClear allocate_maybe_clear(std::size_t bytes) {
+    Buffer kept = in_order_() ? clear_.take(bytes) : Buffer{};
+    if (kept.data() != nullptr) return {std::move(kept), true};
+    return {allocate(ClearMemory::size_for(bytes)), false};
+  }
+  void keep_clear(Buffer memory) { clear_.keep(std::move(memory)); }
   void fill_bytes(void* device_dst, unsigned char byte, std::size_t bytes) override {
     if (bytes != 0) SPMMBENCH_CUDA(cudaMemsetAsync(device_dst, byte, bytes, stream_));
   }
@@ -406,6 +413,7 @@ class CudaDevice final : public Device, public BatchTimer {
   void* staging_ = nullptr;  // pinned, so that the driver makes no second copy of what is small
   std::mutex staging_mutex_;
   Buffer flush_buffer_;
+  ClearMemory clear_;
   std::size_t reserved_cache_ = 0;  // for lines that persist, as the driver has it
   std::atomic<std::uint64_t> bytes_to_host_ = 0;
   double copy_bytes_per_second_ = 0;
@@ -424,6 +432,15 @@ double cuda_time_beside_us(const std::function<void()>& launch, int count,
 
 void count_bytes_to_host(Device& device, std::uint64_t bytes) {
   if (auto* const gpu = dynamic_cast<CudaDevice*>(&device)) gpu->count_bytes_to_host(bytes);
+}
+
+MaybeClear allocate_maybe_clear(Device& device, std::size_t bytes) {
+  if (auto* const gpu = dynamic_cast<CudaDevice*>(&device)) return gpu->allocate_maybe_clear(bytes);
+  return {device.allocate(bytes), false};
+}
+
+void keep_clear(Device& device, Buffer memory) noexcept {
+  if (auto* const gpu = dynamic_cast<CudaDevice*>(&device)) gpu->keep_clear(std::move(memory));
 }
 
 CudaProbe probe_cuda() {

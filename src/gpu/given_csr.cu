@@ -400,20 +400,36 @@ ReorderedCsr read_transposed_on_device(const GivenCsr& given, Precision precisio
 
 namespace {
 
-class CheckAhead final : public PendingCheck {
+// Of what was enqueued when `mark` was called.
+class WaitAhead : public PendingCheck {
  public:
-  CheckAhead(const GivenCsr& given, bool transposed, Device& device)
-      : given_(given), transposed_(transposed), device_(device), told_(device) {}
-  Findings* told() const { return told_.get(); }
+  explicit WaitAhead(Device& device) : device_(device), told_(device) {}
 
   void mark() override {
     SPMMBENCH_CUDA(cudaEventRecord(told_.event(), kStream));
     marked_ = true;
   }
-
-  void finish(ReorderedCsr& a) override {
+  void finish(ReorderedCsr&) override {
     if (marked_) SPMMBENCH_CUDA(cudaEventSynchronize(told_.event()));
     else SPMMBENCH_CUDA(cudaStreamSynchronize(kStream));
+  }
+
+ protected:
+  Device& device_;
+  ToldFindings told_;
+
+ private:
+  bool marked_ = false;
+};
+
+class CheckAhead final : public WaitAhead {
+ public:
+  CheckAhead(const GivenCsr& given, bool transposed, Device& device)
+      : WaitAhead(device), given_(given), transposed_(transposed) {}
+  Findings* told() const { return told_.get(); }
+
+  void finish(ReorderedCsr& a) override {
+    WaitAhead::finish(a);
     require_sound(*told(), given_, device_);
     if (told()->unsorted == 0) return;
     if (transposed_) require_no_repetition(a.a.view(), transposed_, device_);
@@ -439,9 +455,6 @@ class CheckAhead final : public PendingCheck {
 
   GivenCsr given_;
   bool transposed_;
-  Device& device_;
-  ToldFindings told_;
-  bool marked_ = false;
 };
 
 CsrReadAhead read_ahead(const GivenCsr& given, bool transposed, Precision precision,
@@ -461,6 +474,10 @@ CsrReadAhead read_csr_ahead(const GivenCsr& given, Precision precision, Device& 
 
 CsrReadAhead read_transposed_ahead(const GivenCsr& given, Precision precision, Device& device) {
   return read_ahead(given, true, precision, device);
+}
+
+CsrReadAhead transpose_ahead(const ReorderedCsr& a, Device& device) {
+  return {enqueue_transpose(a, device), std::make_unique<WaitAhead>(device)};
 }
 
 }  // namespace spmmbench

@@ -64,6 +64,10 @@ struct CsrReadAhead {
 CsrReadAhead read_csr_ahead(const GivenCsr& given, Precision precision, Device& device);
 CsrReadAhead read_transposed_ahead(const GivenCsr& given, Precision precision, Device& device);
 
+// A^T of arrays that were read, without a wait. Its check waits for what is enqueued and finds
+// nothing, since whatever is wrong with A is found by A's own check.
+CsrReadAhead transpose_ahead(const ReorderedCsr& a, Device& device);
+
 // Whether A equals its transpose, to the bit of each value. Its columns ascend. Waits.
 bool is_symmetric(const DeviceCsr& a, Device& device);
 

@@ -22,6 +22,14 @@ CsrReadAhead read_transposed_ahead(const GivenCsr&, Precision, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 
+CsrReadAhead transpose_ahead(const ReorderedCsr&, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+ReorderedCsr enqueue_transpose(const ReorderedCsr&, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
 bool is_symmetric(const DeviceCsr&, Device&) { throw DeviceError("built without CUDA", false); }
 
 ReorderedCsr transpose_on_device(const DeviceCsr&, Device&) {

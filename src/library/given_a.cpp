@@ -51,13 +51,36 @@ GivenA::GivenA(const spmmbench_csr& given, Precision precision, std::uint64_t fl
   host_ = read_csr(given, precision, memory, &source_);
   if (transposed) {
     const auto timed = stages.scope("transpose");
-    std::vector<std::int64_t> source;
-    host_ = transpose(*host_, &source);
-    for (std::int64_t& entry : source)
-      if (!source_.empty()) entry = source_[entry];
-    source_ = std::move(source);
+    transpose_host(*host_, source_);
   }
   if (on_gpu && to_device) bring_to_device();
+}
+
+GivenA::GivenA(GivenA& a, std::uint64_t flags, StageTimer& stages)
+    : precision_(a.precision_), device_of_kernel_(a.device_of_kernel_), nnz_(a.nnz_) {
+  const auto timed = stages.scope("transpose");
+  a.require_not_refused();
+  if (a.reader_ != nullptr) a.reader_->bring_operand_up_to_date(device_of_kernel_.stream());
+  if (!a.device_) {
+    transpose_host(*a.host_, a.source_);
+  } else if ((flags & SPMMBENCH_CHECKED_LATE) != 0) {
+    CsrReadAhead made = transpose_ahead(*a.device_, device_of_kernel_);
+    keep_on_device(std::move(made.a));
+    check_ = std::move(made.check);
+  } else {
+    const bool waits = (flags & SPMMBENCH_UNCHECKED) == 0;
+    keep_on_device(waits ? transpose_on_device(*a.device_, device_of_kernel_)
+                         : enqueue_transpose(*a.device_, device_of_kernel_));
+  }
+}
+
+void GivenA::transpose_host(const CsrMatrix& a, const std::vector<std::int64_t>& source_of_a) {
+  std::vector<std::int64_t> source;
+  CsrMatrix transposed = transpose(a, &source);
+  for (std::int64_t& entry : source)
+    if (!source_of_a.empty()) entry = source_of_a[entry];
+  host_ = std::move(transposed);
+  source_ = std::move(source);
 }
 
 void GivenA::bring_to_device() {

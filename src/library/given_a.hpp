@@ -27,14 +27,16 @@ class GivenA final : private LazyCsr {
   GivenA(const spmmbench_csr& given, Precision precision, std::uint64_t flags, bool to_device,
          Device& device, Device& memory, StageTimer& stages);
 
+  // The transpose of `a` as it is there, where it lies. On a GPU it is only enqueued with UNCHECKED
+  // or CHECKED_LATE among `flags`, and with CHECKED_LATE pending until the GPU has made it.
+  GivenA(GivenA& a, std::uint64_t flags, StageTimer& stages);
+
   std::int64_t rows() const { return device_ ? view_.rows : host_->rows; }
   std::int64_t cols() const { return device_ ? view_.cols : host_->cols; }
   // Copied from the GPU when it is first read, where A lies there alone.
   HostCsr host() { return host_ ? HostCsr(&*host_) : HostCsr(static_cast<LazyCsr*>(this)); }
   const DeviceCsr* on_device() const { return device_ ? &view_ : nullptr; }
 
-  // Whether A was read ahead of a check that nobody has waited for.
-  bool is_pending() const { return check_ != nullptr; }
   // Throw Error where A was found to be no matrix. What is enqueued after `mark` is not waited for
   // by `finish_check`.
   void require_not_refused() const;
@@ -55,6 +57,7 @@ class GivenA final : private LazyCsr {
 
  private:
   const CsrMatrix& get() override;
+  void transpose_host(const CsrMatrix& a, const std::vector<std::int64_t>& source);
   void bring_to_device();
   void keep_on_device(ReorderedCsr a);
   void take_from_device(const void* values, ElementType type, Stream stream, Prepared& prepared);

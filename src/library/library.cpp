@@ -68,8 +68,10 @@ struct spmmbench_prepared {
   spmmbench::Problem problem;  // its shape is not used
   std::unique_ptr<spmmbench::Prepared> prepared;
   std::uint64_t bytes_to_host = 0;  // in prepare
+  std::uint64_t not_waited = 0;     // UNCHECKED or CHECKED_LATE where nobody waits for A
   bool in_order = false;            // nobody waits for preparations
   std::atomic<bool> unwaited{false};
+  bool has_new_values = false;  // perhaps on a stream that is not waited for
   // Until the check of an A that was read ahead is known to be good; for ever where it is not.
   std::atomic<bool> pending{false};
 };
@@ -109,6 +111,16 @@ std::uint64_t flags_of(const spmmbench_problem& problem) {
   return problem.flags;
 }
 
+// Of what `out` has of A.
+void describe_operand(spmmbench_prepared& out, Precision precision) {
+  out.orders = make_row_orders(out.a->host(), Spec{"none", {}});
+  out.problem.a = out.a->host();
+  out.problem.on_device = out.a->on_device();
+  out.problem.row_ids = out.row_ids;
+  out.problem.precision = precision;
+  out.problem.orders = out.orders.get();
+}
+
 // A prepared object without the kernel's own form of A.
 std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kernel,
                                                  const spmmbench_problem* given,
@@ -133,6 +145,7 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
     flags &= ~std::uint64_t{SPMMBENCH_CHECKED_LATE};
   out->pending = (flags & SPMMBENCH_CHECKED_LATE) != 0;
   out->in_order = out->pending || ((flags & SPMMBENCH_UNCHECKED) != 0 && stays_there);
+  if (out->in_order) out->not_waited = flags & (SPMMBENCH_UNCHECKED | SPMMBENCH_CHECKED_LATE);
   out->unwaited = out->in_order;
   const Turn turn(memory, out->in_order);
   const std::uint64_t before = memory.device->bytes_to_host();
@@ -142,12 +155,7 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
   out->bytes_to_host = memory.device->bytes_to_host() - before;
   if ((flags & SPMMBENCH_TRANSPOSED) != 0 && !out->row_ids.empty())
     throw Error("spmmbench_csr.row_ids: expected NULL with TRANSPOSED");
-  out->orders = make_row_orders(out->a->host(), Spec{"none", {}});
-  out->problem.a = out->a->host();
-  out->problem.on_device = out->a->on_device();
-  out->problem.row_ids = out->row_ids;
-  out->problem.precision = precision;
-  out->problem.orders = out->orders.get();
+  describe_operand(*out, precision);
   return out;
 }
 
@@ -174,6 +182,18 @@ spmmbench_status supports(const spmmbench_kernel* kernel, const spmmbench_proble
   });
 }
 
+// Brings what `out` has of A into the kernel's own form. The caller has its turn on the device.
+void prepare_kernel(spmmbench_prepared& out, StageTimer& measured) {
+  Device& device = *out.shared->device;
+  const std::uint64_t before = device.bytes_to_host();
+  const Support support =
+      check_operand(*out.kernel, out.problem.operand(), out.problem.options, device.info());
+  if (!support.ok) throw Unsupported(support.reason);
+  out.prepared = out.kernel->prepare(out.problem, out.problem.options, device, measured);
+  if (!out.in_order) device.synchronize();
+  out.bytes_to_host += device.bytes_to_host() - before;
+}
+
 spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
                          const spmmbench_stages* stages, spmmbench_prepared** prepared) noexcept {
   return guarded([&] {
@@ -181,14 +201,7 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
     StageTimer measured;
     std::unique_ptr<spmmbench_prepared> out = read_problem(kernel, problem, measured);
     Turn turn(*out->shared, out->in_order);
-    Device& device = *out->shared->device;
-    const std::uint64_t before = device.bytes_to_host();
-    const Support support =
-        check_operand(*out->kernel, out->problem.operand(), out->problem.options, device.info());
-    if (!support.ok) throw Unsupported(support.reason);
-    out->prepared = out->kernel->prepare(out->problem, out->problem.options, device, measured);
-    if (!out->in_order) device.synchronize();
-    out->bytes_to_host += device.bytes_to_host() - before;
+    prepare_kernel(*out, measured);
     turn.end();
     pass_on(measured, stages);
     *prepared = out.release();
@@ -316,6 +329,7 @@ spmmbench_status replace_values(spmmbench_prepared* prepared, const void* values
         memory == SPMMBENCH_CUDA ? shared_device(DeviceKind::cuda) : *own.shared;
     follow_preparation(own, stream);
     const std::scoped_lock lock(own.shared->mutex);
+    own.has_new_values = true;
     own.a->replace_values(values, read_element_type(value_type), memory, Stream{stream},
                           *values_device.device, *own.prepared);
   });
@@ -329,6 +343,32 @@ spmmbench_status is_symmetric(spmmbench_prepared* prepared, std::int32_t* symmet
     finish_check(own);
     if (own.shared->has_other_streams) own.shared->device->wait_idle();  // which may give values
     told = own.a->is_symmetric() ? 1 : 0;
+  });
+}
+
+spmmbench_status transpose(spmmbench_prepared* prepared, const spmmbench_stages* stages,
+                           spmmbench_prepared** transposed) noexcept {
+  return guarded([&] {
+    required(transposed, "transposed");
+    spmmbench_prepared& of = required(prepared, "prepared");
+    if (!of.row_ids.empty()) throw Unsupported("the rows of A are permuted: give `prepare` A^T");
+    auto out = std::make_unique<spmmbench_prepared>();
+    out->kernel = of.kernel;
+    out->shared = of.shared;
+    out->problem.options = of.problem.options;
+    out->not_waited = of.not_waited;
+    out->unwaited = out->in_order = of.not_waited != 0;
+    out->pending = (of.not_waited & SPMMBENCH_CHECKED_LATE) != 0;
+    StageTimer measured;
+    Turn turn(*of.shared, out->in_order);
+    if (of.has_new_values && of.shared->has_other_streams) of.shared->device->wait_idle();
+    out->a.emplace(*of.a, of.not_waited, measured);
+    finish_check(of);  // while the GPU makes A^T
+    describe_operand(*out, of.problem.precision);
+    prepare_kernel(*out, measured);
+    turn.end();
+    pass_on(measured, stages);
+    *transposed = out.release();
   });
 }
 
@@ -380,6 +420,7 @@ void set_functions(const KernelInfo& info, spmmbench_kernel& c) {
   c.destroy_prepared = destroy_prepared;
   c.replace_values = info.takes_values ? replace_values : nullptr;
   c.is_symmetric = is_symmetric;
+  c.transpose = transpose;
 }
 
 struct Library {

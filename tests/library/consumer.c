@@ -105,6 +105,35 @@ static void expect_product(const spmmbench_kernel* kernel, spmmbench_plan* plan)
     }
 }
 
+/* Twice transposed A is itself, also when what it was made of is no more. */
+static void expect_transposes(const spmmbench_kernel* kernel, spmmbench_prepared* prepared) {
+  static float of_rows[ROWS * N], of_cols[COLS * N];
+  spmmbench_dense from = {sizeof from, of_rows, ROWS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0};
+  spmmbench_dense to = {sizeof to, of_cols, COLS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0};
+  spmmbench_prepared *transposed = NULL, *again = NULL;
+  spmmbench_plan *plan = NULL, *plan_again = NULL;
+  int i, j, k;
+  expect_refusal(kernel->transpose(NULL, NULL, &transposed), SPMMBENCH_INVALID, "prepared is NULL");
+  expect_refusal(kernel->transpose(prepared, NULL, NULL), SPMMBENCH_INVALID, "transposed is NULL");
+  expect(kernel->transpose(prepared, NULL, &transposed) == SPMMBENCH_OK, "transposed");
+  expect(kernel->transpose(transposed, NULL, &again) == SPMMBENCH_OK, "transposed again");
+  expect(kernel->bind(transposed, &shape, NULL, &plan) == SPMMBENCH_OK, "bound");
+  for (i = 0; i < ROWS * N; ++i) of_rows[i] = (float)(i % 5) - 2;
+  expect(kernel->launch(plan, &from, &to, NULL) == SPMMBENCH_OK, "launched");
+  for (i = 0; i < COLS; ++i)
+    for (j = 0; j < N; ++j) {
+      float sum = 0;
+      for (k = 0; k < ROWS; ++k) sum += dense_a[k][i] * of_rows[k * N + j];
+      expect(of_cols[i * N + j] == sum, "the product with the transpose");
+    }
+  kernel->destroy_plan(plan);
+  kernel->destroy_prepared(transposed);
+  expect(kernel->bind(again, &shape, NULL, &plan_again) == SPMMBENCH_OK, "bound");
+  expect_product(kernel, plan_again);
+  kernel->destroy_plan(plan_again);
+  kernel->destroy_prepared(again);
+}
+
 static void expect_reports(const spmmbench_kernel* kernel, spmmbench_plan* plan) {
   spmmbench_report report = {sizeof report, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0};
   spmmbench_report again = {sizeof again, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0};
@@ -197,6 +226,7 @@ int main(void) {
   expect(kernel->settle(plan, NULL) == SPMMBENCH_OK, "settled");
   expect_product(kernel, plan);
   expect_reports(kernel, plan);
+  expect_transposes(kernel, prepared);
 
   expect_refused_problems(kernel);
   expect_refused_shapes(kernel, prepared);

@@ -83,6 +83,19 @@ class Abi(unittest.TestCase):
                 expected = self.compiled[f"{name}.{field}"]
                 self.assertEqual(getattr(struct, field).offset, expected, f"{name}.{field}")
 
+    def test_packed_bytes_are_those_of_the_structs(self):
+        packers = {_abi.Csr: _abi.pack_csr, _abi.Dense: _abi.pack_dense, _abi.Problem: _abi.pack_problem}
+        for kind, pack in packers.items():
+            (size, _), *fields = kind._fields_
+            packed = pack(*range(1, len(fields) + 1))
+            self.assertEqual(len(packed), ctypes.sizeof(kind))
+            made = kind.from_buffer_copy(packed)
+            self.assertEqual(getattr(made, size), ctypes.sizeof(kind))
+            for number, (name, of) in enumerate(fields, 1):
+                value = getattr(made, name)
+                plain = isinstance(value, (int, float))
+                self.assertEqual(value if plain else ctypes.cast(value, ctypes.c_void_p).value, number, name)
+
     def test_values_are_the_headers(self):
         for name in VALUES:
             self.assertEqual(getattr(_abi, name), self.compiled[name], name)

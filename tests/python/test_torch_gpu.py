@@ -216,6 +216,28 @@ class OnTheGpu(Close):
                             stream.synchronize()
                             self.assertClose(y, 2 * (dense @ x.detach().cpu().double()))
 
+    def test_arrays_of_a_are_not_read_again_for_its_transpose(self):
+        a = sp.random(400, 300, 0.05, "csr", np.float32, random_state=1)
+        dense, y = torch.as_tensor(a.toarray()).double(), torch.randn(400, 32, device="cuda")
+        x = torch.randn(300, 32, device="cuda")
+        for kernel, checked in (("csr_merge", True), ("csr_merge", False), ("auto", True), ("async_wcsr", True)):
+            for n in (0, 1):  # columns of a product before
+                with self.subTest(f"{kernel} {checked} {n}"):
+                    parts = [torch.as_tensor(part, device="cuda") for part in (a.indptr, a.indices, a.data)]
+                    sparse = SparseMatrix((*parts, a.shape), kernel, "fp32" if kernel != "async_wcsr" else "tf32", checked=checked)
+                    if n:
+                        sparse @ x[:, :n].contiguous()
+                        if kernel == "csr_merge":
+                            sparse(x, torch.randn_like(parts[2]))
+                    transposed = sparse.transposed()
+                    plan = transposed.plan(32)
+                    del sparse
+                    for part in parts:
+                        part.zero_()
+                    expected = dense.T @ y.cpu().double()
+                    self.assertClose(plan(y), expected, 1e-4 if kernel != "async_wcsr" else 1e-2)
+                    self.assertClose(transposed.transposed() @ x, dense @ x.cpu().double(), 1e-2)
+
     def test_symmetry_is_that_of_the_values_of_a(self):
         a = matrix(3000, 3000)
         symmetric = sp.csr_matrix(a + a.T)
