@@ -22,7 +22,7 @@ std::vector<Amount> windows() {
           {"c", "us", amounts::c},
           {"spill", "us", amounts::spill},
           {"tiles", "100 tiles an SM", window::tiles},
-          {"parts", "10 CTAs", window::parts},
+          {"cut", "times", window::cut},
           {"depth", "10 tiles", window::depth},
           {"filled_rows", "100 rows an SM", window::filled_rows},
           {"variation", "deviations", amounts::variation}};

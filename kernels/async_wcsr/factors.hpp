@@ -2,9 +2,9 @@
 // Written by scripts/refit.
 //
 // Factors of a call, in microseconds of:
-//   launch (launches), b (us), c (us), spill (us), tiles (100 tiles an SM), parts (10 CTAs), depth
-//   (10 tiles), filled_rows (100 rows an SM), variation (deviations), a_csr (us), gather_window
-//   (us), longest_row (1000 nonzeros), ordered_gather (us)
+//   launch (launches), b (us), c (us), spill (us), tiles (100 tiles an SM), cut (times), depth (10
+//   tiles), variation (deviations), a_csr (us), gather_window (us), longest_row (1000 nonzeros),
+//   ordered_gather (us)
 // and of preparation beyond the copy of A, in milliseconds of:
 //   constant (times), nonzeros (10^6), rows (10^6), windows_of_longest (1000 nonzeros),
 //   search_nonzeros (10^6), search_rows (10^6)
@@ -21,16 +21,15 @@ inline std::vector<Factors> factors() {
       {"async_wcsr", 1, {{Precision::fp16, 1}, {Precision::tf32, 1.31}},
        {{"launch", 1.83}, {"tiles", 1.51}}},
       {"async_wcsr", 8, {{Precision::fp16, 1}, {Precision::tf32, 1.34}},
-       {{"launch", 1.99}, {"tiles", 2.14}, {"parts", 1.62}, {"variation", 0.209}, {"a_csr", 0.222}}},
-      {"async_wcsr", kAnyN, {{Precision::fp16, 1}, {Precision::fp32, 1.22}, {Precision::tf32, 1.02}},
-       {{"launch", 1.69}, {"b", 0.376}, {"c", 0.703}, {"spill", 0.335}, {"tiles", 1.74}, {"parts", 2.94},
-        {"depth", 1.46}, {"variation", 0.197}, {"gather_window", 0.284}}},
-      {"async_wcsr?order=search", 1, {{Precision::fp16, 1}, {Precision::tf32, 1.19}},
-       {{"launch", 1.36}, {"c", 5.93}, {"parts", 1.17}, {"depth", 0.652}, {"filled_rows", 0.042},
-        {"variation", 0.344}, {"ordered_gather", 1.71}}},
-      {"async_wcsr?order=search", kAnyN, {{Precision::fp16, 1}, {Precision::fp32, 1.14}, {Precision::tf32, 1.02}},
-       {{"launch", 1.7}, {"b", 0.395}, {"c", 0.667}, {"spill", 0.381}, {"tiles", 1.32}, {"parts", 2.71},
-        {"depth", 1.58}, {"variation", 0.136}, {"longest_row", 0.233}, {"ordered_gather", 0.287}}},
+       {{"launch", 1.93}, {"tiles", 2.16}, {"cut", 1.03}, {"variation", 0.234}, {"a_csr", 0.198}}},
+      {"async_wcsr", kAnyN, {{Precision::fp16, 1}, {Precision::fp32, 1.22}, {Precision::tf32, 1.03}},
+       {{"launch", 1.6}, {"b", 0.377}, {"c", 0.738}, {"spill", 0.314}, {"tiles", 1.71}, {"cut", 1.67},
+        {"depth", 1.45}, {"variation", 0.233}, {"gather_window", 0.285}}},
+      {"async_wcsr?order=search", 1, {{Precision::fp16, 1}, {Precision::tf32, 1.18}},
+       {{"launch", 1.56}, {"c", 5.88}, {"depth", 0.525}, {"variation", 0.283}, {"ordered_gather", 1.79}}},
+      {"async_wcsr?order=search", kAnyN, {{Precision::fp16, 1}, {Precision::fp32, 1.15}, {Precision::tf32, 1.02}},
+       {{"launch", 1.59}, {"b", 0.397}, {"c", 0.702}, {"spill", 0.359}, {"tiles", 1.33}, {"cut", 1.64},
+        {"depth", 1.57}, {"variation", 0.209}, {"longest_row", 0.168}, {"ordered_gather", 0.277}}},
   };
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "select/used_columns.hpp"
 #include "spmmbench/device_csr.hpp"
 #include "window/group_windows.cuh"
 
@@ -124,6 +125,46 @@ __device__ BandCount count_blocks(const DeviceCsr& a, std::int64_t row, int word
   atomicAdd(&blocks, own);
   __syncthreads();
   return {blocks, end - begin};
+}
+
+constexpr int kWordsOfColumns = 2 * used_columns::kMarkWords;  // of shared memory
+
+// Columns of the sampled rows (select/used_columns.hpp). By all threads of a CTA.
+template <int kCtaThreads>
+__device__ used_columns::Seen count_columns(const DeviceCsr& a, const std::int64_t* rows) {
+  constexpr int kMostOfRow = static_cast<int>(used_columns::kMostOfRow);
+  constexpr int kAtOnce = kCtaThreads / kMostOfRow;  // rows
+  extern __shared__ unsigned seen[];
+  unsigned* const again = seen + used_columns::kMarkWords;
+  __shared__ int entries, columns, once;
+  for (int word = static_cast<int>(threadIdx.x); word < kWordsOfColumns; word += kCtaThreads)
+    seen[word] = 0;
+  if (threadIdx.x == 0) entries = columns = once = 0;
+  __syncthreads();
+  int looked = 0;
+  for (int sample = static_cast<int>(threadIdx.x) / kMostOfRow; sample < kSampledRows;
+       sample += kAtOnce) {
+    const std::int64_t row = rows[sample];
+    if (sample > 0 && rows[sample - 1] == row) continue;
+    const auto range = used_columns::looked_at(a.row_ptr[row], a.row_ptr[row + 1], sample);
+    const std::int64_t e = range.first + threadIdx.x % kMostOfRow;
+    if (e >= range.end) continue;
+    const unsigned mark = used_columns::mark_of(a.col_idx[e]), bit = 1U << mark % 32;
+    if ((atomicOr(seen + mark / 32, bit) & bit) != 0) atomicOr(again + mark / 32, bit);
+    ++looked;
+  }
+  atomicAdd(&entries, looked);
+  __syncthreads();
+  int distinct = 0, single = 0;
+  for (int word = static_cast<int>(threadIdx.x); word < used_columns::kMarkWords;
+       word += kCtaThreads) {
+    distinct += __popc(seen[word]);
+    single += __popc(seen[word] & ~again[word]);
+  }
+  atomicAdd(&columns, distinct);
+  atomicAdd(&once, single);
+  __syncthreads();
+  return {entries, columns, once};
 }
 
 // Whether the bits of a floating-point number are those of 0 or -0.

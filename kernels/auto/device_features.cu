@@ -2,10 +2,10 @@
 // another, and one copy to the host.
 //
 //   count_rows        windows at sampled nonzeros, the longest row, empty rows
-//   look_for_others   blocks of bands, groups of four, and rows that share columns of sampled ones
+//   look_for_others   blocks of bands, groups of four, columns in use, rows that share columns
 //   compare_rows      how many more columns these share
 //
-// A glance is one kernel, which tells the host: all but the rows that share columns.
+// A glance is one kernel, which tells the host: all but the last two.
 //
 //   glance            what count_rows counts and blocks of bands, of fewer samples
 
@@ -26,6 +26,7 @@
 #include "gpu/told_to_host.hpp"
 #include "select/full_blocks.hpp"
 #include "select/row_overlap.hpp"
+#include "select/used_columns.hpp"
 #include "window/choice.hpp"
 #include "window/device_survey.hpp"
 #include "window/device_window.cuh"
@@ -53,6 +54,7 @@ struct Counts {
   BandCount bands[kSampledRows];
   int most_of_four[kSampledRows];
   // A glance goes without what follows.
+  used_columns::Seen columns;
   // Of the columns of a probe's row, those that a row that was found has, too; -1: none was found;
   // -2: there is no probe.
   float shares[kProbes * kOthers];
@@ -166,12 +168,18 @@ struct Wanted {
   std::int64_t every;       // one of `every` chunks of entries is read for other rows
 };
 
-// A CTA for each sampled row, then those that look for other rows.
+// A CTA for each sampled row, one for columns in use, then those that look for other rows.
+constexpr int kLookCtas = static_cast<int>(kSampledRows) + 1;
 __global__ void __launch_bounds__(kThreads)
     look_for_others(DeviceCsr a, Wanted wanted, Counts* counts) {
-  if (blockIdx.x >= kSampledRows) {
-    const std::int64_t cta = blockIdx.x - kSampledRows, ctas = gridDim.x - kSampledRows;
+  if (blockIdx.x >= kLookCtas) {
+    const std::int64_t cta = blockIdx.x - kLookCtas, ctas = gridDim.x - kLookCtas;
     return find_others(a, counts->rows, cta * wanted.every, ctas * wanted.every, counts->found);
+  }
+  if (blockIdx.x == kSampledRows) {
+    const used_columns::Seen seen = count_columns<kThreads>(a, counts->rows);
+    if (threadIdx.x == 0) counts->columns = seen;
+    return;
   }
   const std::int64_t row = counts->rows[blockIdx.x];
   if (wanted.words > 0 && may_want_blocks(counts->groups)) {
@@ -295,7 +303,7 @@ struct Seen {
   Counts counts;
   int first = 0, every = 1;
   int longest = kLongestCtas;
-  bool others = true;  // rows that share columns, too
+  bool others = true;  // rows that share columns and columns in use, too
 };
 
 Seen look(const DeviceCsr& a, bool may_be_two_four, Device& device) {
@@ -308,8 +316,9 @@ Seen look(const DeviceCsr& a, bool may_be_two_four, Device& device) {
   const Wanted wanted{words_of_blocks(a), bytes_of_four(a, may_be_two_four),
                       (a.nnz + kMostRead - 1) / kMostRead};
   const std::int64_t read = kThreads * wanted.every;  // by a CTA at a time
-  const std::int64_t ctas = kSampledRows + std::min((a.nnz + read - 1) / read, kMostCtas);
-  look_for_others<<<static_cast<unsigned>(ctas), kThreads, wanted.words * sizeof(unsigned),
+  const std::int64_t ctas = kLookCtas + std::min((a.nnz + read - 1) / read, kMostCtas);
+  const int words = std::max(wanted.words, kWordsOfColumns);
+  look_for_others<<<static_cast<unsigned>(ctas), kThreads, words * sizeof(unsigned),
                     stream_of(device)>>>(a, wanted, out);
   SPMMBENCH_CUDA_LAUNCHED();
   compare_rows<<<kProbes * kOthers, 32, 0, stream_of(device)>>>(a, out);
@@ -326,7 +335,7 @@ Seen see_at_a_glance(const DeviceCsr& a, bool may_be_two_four, Device& device) {
       a, words, bytes_of_four(a, may_be_two_four), told.as<Counts>());
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
-  return {told.read<Counts>(offsetof(Counts, shares)), sample_of_glance(0), kGlanced,
+  return {told.read<Counts>(offsetof(Counts, columns)), sample_of_glance(0), kGlanced,
           kGlanceLongestCtas, false};
 }
 
@@ -406,7 +415,10 @@ MatrixFeatures features_by(Seen (*see)(const DeviceCsr&, bool, Device&), const D
   if (!may_fill_blocks(out)) take_all_blocks(out);
   else if (words_of_blocks(a) > 0) set_blocks(seen, out);
   out.most_of_four = may_be_two_four ? most_of_four_seen(seen) : 4;
-  if (seen.others) out.row_overlap = overlap_of(counts.shares);
+  if (seen.others) {
+    out.row_overlap = overlap_of(counts.shares);
+    out.used_cols = used_columns::estimate(counts.columns, out.nnz, out.cols);
+  }
   return out;
 }
 

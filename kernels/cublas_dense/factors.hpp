@@ -17,11 +17,11 @@ namespace spmmbench::cublas_dense {
 inline std::vector<Factors> factors() {
   return {
       {"cublas_dense", 1, {{Precision::fp16, 1}},
-       {{"launch", 2.04}, {"dense_a", 0.909}, {"dense_depth", 0.505}}},
+       {{"launch", 2.03}, {"dense_a", 0.909}, {"dense_depth", 0.51}}},
       {"cublas_dense", 1, {{Precision::fp32, 1}, {Precision::tf32, 0.879}},
        {{"launch", 2.04}, {"dense_a_odd", 1.12}}},
       {"cublas_dense", kAnyN, {{Precision::fp16, 1}},
-       {{"launch", 2.44}, {"dense_flops", 0.541}, {"dense_a", 0.288}, {"dense_spill", 0.488}, {"dense_depth", 1.14},
+       {{"launch", 2.44}, {"dense_flops", 0.533}, {"dense_a", 0.29}, {"dense_spill", 0.485}, {"dense_depth", 1.14},
         {"dense_a_odd", 1.41}}},
       {"cublas_dense", kAnyN, {{Precision::fp32, 1}, {Precision::tf32, 0.992}},
        {{"launch", 5.37}, {"dense_flops", 1.1}, {"dense_a", 0.789}, {"dense_odd", 5.89}, {"dense_a_odd", 0.0941}}},

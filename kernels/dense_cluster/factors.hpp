@@ -18,7 +18,7 @@ inline std::vector<Factors> factors() {
       {"dense_cluster", 1, {{Precision::fp16, 1}},
        {{"expected", 0.86}, {"copies", 0.153}, {"dense_spill", 0.461}}},
       {"dense_cluster", kAnyN, {{Precision::fp16, 1}},
-       {{"launch", 0.592}, {"expected", 0.669}, {"copies", 0.274}, {"dense_a", 0.0947}, {"dense_spill", 0.498}}},
+       {{"launch", 0.589}, {"expected", 0.671}, {"copies", 0.268}, {"dense_a", 0.0981}, {"dense_spill", 0.491}}},
   };
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gap_slices/factors.hpp"
+#include "gap_slices/format.hpp"
 #include "select/estimate.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -22,7 +23,16 @@ double gap_bytes(const MatrixFeatures& f, double value_bytes) {
   };
   return std::min(of_bits(4), of_bits(8));
 }
-double gaps(const Product& p) { return p.memory_us(gap_bytes(p.f, p.value_bytes)); }
+// Lanes that end before others of their slice, and blocks with a long row, take longer.
+double gaps(const Product& p) {
+  const GapSlices::Counts counts = {.rows = static_cast<std::int64_t>(p.f.rows),
+                                    .cols = static_cast<std::int64_t>(p.f.cols),
+                                    .nnz = static_cast<std::int64_t>(p.f.nnz),
+                                    .longest_row = static_cast<std::int64_t>(p.f.max_row)};
+  const auto blocks = static_cast<int>(p.device.sm_count);
+  return p.memory_us(gap_bytes(p.f, p.value_bytes)) *
+         GapSlices::choose_row_lanes(counts, blocks).times;
+}
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gap_slices",
                               .us = {{"launch", "launches", amounts::launch}, {"gaps", "us", gaps}},

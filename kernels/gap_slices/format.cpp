@@ -200,15 +200,14 @@ void find_starts(GapSlices& format, std::int64_t range) {
 
 }  // namespace
 
-int GapSlices::choose_row_lanes(const Counts& counts, int blocks) {
+GapSlices::RowLanes GapSlices::choose_row_lanes(const Counts& counts, int blocks) {
   constexpr double kLongest = 2.07;  // deviations by which the largest of 32 normal numbers exceeds
   constexpr double kGroupEnd = (kGroup - 1) / 2.0;  // zeros at the end of a lane, mean
-  int best = 1;
-  if (counts.nnz == 0) return best;
+  if (counts.nnz == 0) return {};
   const auto rows = static_cast<double>(counts.rows), nnz = static_cast<double>(counts.nnz);
   const double share = nnz / (rows * static_cast<double>(counts.cols));
   const auto of_longest_row = static_cast<double>(counts.longest_row);
-  double least = std::numeric_limits<double>::infinity();
+  RowLanes best = {.times = std::numeric_limits<double>::infinity()};
   for (int row_lanes = 1; row_lanes <= kLanes; row_lanes *= 2) {
     // The most that a block has to do over the mean: whole slices, of which one may be long.
     const double slices = std::ceil(rows * row_lanes / kLanes);
@@ -219,15 +218,16 @@ int GapSlices::choose_row_lanes(const Counts& counts, int blocks) {
     const double longest = row_lanes == 1 ? 0 : kLongest * std::sqrt(entries * (1 - share));
     // A root, since blocks with more to do have the memory for themselves when others have ended:
     // of the powers tried the one that chose best (docs/decisions/scattered-weights.md).
-    const double cost = std::cbrt(uneven) * (entries + longest + kGroupEnd) / entries;
-    if (cost < least) best = row_lanes, least = cost;
+    const double stored = std::max(double{kGroup}, entries + longest + kGroupEnd);
+    const double times = std::cbrt(uneven) * stored / entries;
+    if (times < best.times) best = {row_lanes, times};
   }
   return best;
 }
 
 GapSlices::Shape GapSlices::choose(const Counts& counts, int blocks, int value_bits) {
   const bool narrow = counts.entries_4 * (value_bits + 4) <= counts.entries_8 * (value_bits + 8);
-  return {choose_row_lanes(counts, blocks), narrow ? 4 : 8, value_bits};
+  return {choose_row_lanes(counts, blocks).count, narrow ? 4 : 8, value_bits};
 }
 
 GapSlices::Counts GapSlices::count(const CsrMatrix& matrix) {

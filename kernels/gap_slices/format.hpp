@@ -103,9 +103,15 @@ struct GapSlices {
     std::int64_t longest_row = 0;               // nonzeros
     std::int64_t entries_4 = 0, entries_8 = 0;  // at gaps of 4 and of 8 bits, with one lane a row
   };
+  // Lanes of a row, and how many times as long as even lanes full of nonzeros they are expected to
+  // take.
+  struct RowLanes {
+    int count = 1;
+    double times = 1;
+  };
   // What is expected to be multiplied fastest by this many blocks at once. The first reads no
   // entries.
-  static int choose_row_lanes(const Counts& counts, int blocks);
+  static RowLanes choose_row_lanes(const Counts& counts, int blocks);
   static Shape choose(const Counts& counts, int blocks, int value_bits = 16);
   static Counts count(const CsrMatrix& matrix);
   // Sizes and columns of a lane, without anything that lies in arrays.

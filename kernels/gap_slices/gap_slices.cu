@@ -167,7 +167,8 @@ class GapSlicesKernel final : public Kernel {
     // slice is longer than the shortest row of the slice before, the first than the longest row.
     const Slices::Counts counts = counts_of(problem);
     const std::int64_t row_lanes =
-        kRowLanes(problem.options).value_or(Slices::choose_row_lanes(counts, device.sm_count));
+        kRowLanes(problem.options)
+            .value_or(Slices::choose_row_lanes(counts, device.sm_count).count);
     const std::int64_t of_rows = problem.nnz() + Slices::kGroup * problem.m() + positions / widest;
     const std::int64_t of_longest = counts.longest_row + Slices::kGroup + problem.k() / widest;
     const std::int64_t entries = row_lanes * of_rows + Slices::kLanes * of_longest;

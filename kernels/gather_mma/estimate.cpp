@@ -24,6 +24,8 @@ double slots_of(const MatrixFeatures& f, bool two_copies) {
   const bool is_level = two_copies && mean * SlotStreams::kOctet >= SlotStreams::Turns::kLeast;
   return slots * (mean + (is_level ? 1 : kLongest * std::sqrt(mean)) + kGroupEnd);
 }
+// B passes through shared memory, rows that no nonzero refers to included.
+double all_of_b(const Product& p) { return p.memory_us(p.f.cols * p.row_bytes); }
 // Groups of 8 columns that are multiplied at once.
 double groups(const Product& p) { return p.n <= 8 ? 1 : 2; }
 double passes(const Product& p) { return std::ceil(p.columns / (8 * groups(p))); }
@@ -36,7 +38,7 @@ double slot_groups(const Product& p) { return slots(p) * groups(p); }
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gather_mma",
                               .us = {{"launch", "launches", amounts::launch},
-                                     {"b", "us", amounts::b},
+                                     {"b", "us", all_of_b},
                                      {"slots", "100,000 an SM", slots},
                                      {"slot_groups", "100,000 an SM", slot_groups}},
                               .prepare_ms = prepare_amounts::of_csr(),

@@ -21,7 +21,7 @@ Standing standing_of(const Product& p) {
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "rsh",
                               .us = {{"launch", "launches", amounts::launch},
                                      {"c", "us", amounts::c},
-                                     {"parts", "10 CTAs", window::parts},
+                                     {"cut", "times", window::cut},
                                      {"depth", "10 tiles", window::depth},
                                      {"longest_row", "1000 nonzeros", amounts::longest_row},
                                      {"ordered_tiles", "100 tiles an SM", window::ordered_tiles}},

@@ -119,7 +119,7 @@ double tiles(const Product& p) {
   const GatherCost& gathers = windows.format.gathers(p.n, static_cast<int>(p.value_bytes));
   return p.per_sm(windows.stored_tiles * windows.feature_tiles) * gathers.penalty[windows.height];
 }
-double parts(const Product& p) { return (Windows(p).cut(p).parts - 1) / 10; }
+double cut(const Product& p) { return Windows(p).cut(p).parts > 1 ? 1 : 0; }
 double depth(const Product& p) { return Windows(p).cut(p).depth / 10; }
 double filled_rows(const Product& p) {
   return amounts::rows(p) * rows_in_windows(p.f) / std::max(1.0, p.f.rows);

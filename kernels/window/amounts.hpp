@@ -11,7 +11,7 @@ bool searches_order(const Product&);
 // Amounts of a call.
 double gather_window(const Product&);  // a row of B per column of a window, from the L2 cache; us
 double tiles(const Product&);          // of 16 columns and 128 bytes of B, 100 per multiprocessor
-double parts(const Product&);          // tens of CTAs that add up one window, beyond the first
+double cut(const Product&);            // 1 where several CTAs add up one window, however many
 double depth(const Product&);  // tens of tiles of one window that a warp walks one after the other
 double filled_rows(const Product&);  // amounts::rows without empty rows, where they are left out
 // gather_window and tiles once rows that resemble each other are brought together.

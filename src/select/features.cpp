@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <tuple>
 
@@ -9,6 +10,7 @@
 #include "core/two_of_four.hpp"
 #include "format/wcsr_estimate.hpp"
 #include "select/full_blocks.hpp"
+#include "select/used_columns.hpp"
 
 namespace spmmbench {
 namespace {
@@ -114,6 +116,30 @@ double estimated_longest_row(const CsrMatrix& matrix, const std::vector<std::int
   return static_cast<double>(longest);
 }
 
+double estimated_used_columns(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
+  std::array<std::uint32_t, used_columns::kMarkWords> seen{}, again{};
+  used_columns::Seen counts;
+  for (int i = 0; i < std::ssize(sampled); ++i) {
+    const std::int64_t row = sampled[i];
+    if (i > 0 && sampled[i - 1] == row) continue;
+    const auto [first, end] =
+        used_columns::looked_at(matrix.row_ptr[row], matrix.row_ptr[row + 1], i);
+    counts.entries += end - first;
+    for (std::int64_t e = first; e < end; ++e) {
+      const std::uint32_t mark = used_columns::mark_of(matrix.col_idx[e]);
+      const std::uint32_t bit = 1U << mark % 32;
+      again[mark / 32] |= seen[mark / 32] & bit;
+      seen[mark / 32] |= bit;
+    }
+  }
+  for (int word = 0; word < used_columns::kMarkWords; ++word) {
+    counts.columns += std::popcount(seen[word]);
+    counts.once += std::popcount(seen[word] & ~again[word]);
+  }
+  return used_columns::estimate(counts, static_cast<double>(matrix.nnz()),
+                                static_cast<double>(matrix.cols));
+}
+
 struct Field {
   const char* name;
   double MatrixFeatures::*value;
@@ -136,6 +162,7 @@ constexpr std::array kFields = {
     Field{"band_blocks", &MatrixFeatures::band_blocks},
     Field{"block_fill", &MatrixFeatures::block_fill},
     Field{"most_of_four", &MatrixFeatures::most_of_four},
+    Field{"used_cols", &MatrixFeatures::used_cols},
     Field{"row_overlap", &MatrixFeatures::row_overlap},
 };
 
@@ -152,6 +179,7 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
   out.cv_row = row_length_variation(matrix, sampled);
   out.max_row = estimated_longest_row(matrix, sampled);
   out.empty_rows = share_of_empty_rows(matrix);
+  out.used_cols = estimated_used_columns(matrix, sampled);
   set_windows(estimate_wcsr_at(matrix, sampled), out);
   if (may_fill_blocks(out)) estimate_blocks(matrix, sampled, out);
   else take_all_blocks(out);

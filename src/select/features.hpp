@@ -38,12 +38,20 @@ struct MatrixFeatures {
   // kMostOfTwoFour where the matrix is in 2:4 structured sparsity. Rows after one that has more are
   // not read. 4, without reading, where fewer than kLeastOfTwoFour of the entries are nonzeros.
   double most_of_four = 0;
+  // Columns with nonzeros: fewer than `cols` only where a sample tells that they are at most half
+  // (select/used_columns.hpp). 0: not looked for.
+  double used_cols = 0;
   // What select/row_overlap.hpp returns. It takes longer than the others, and features_of leaves it
   // at 1: not known, and the most that rows can overlap.
   double row_overlap = 1;
 };
 
 MatrixFeatures features_of(const CsrMatrix& matrix);
+
+// Rows of B that A may refer to.
+inline double columns_in_use(const MatrixFeatures& f) {
+  return f.used_cols > 0 ? f.used_cols : f.cols;
+}
 
 // Their part that estimate_wcsr returns for the natural order.
 WcsrEstimate windows_of(const MatrixFeatures& features);

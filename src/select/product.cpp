@@ -16,7 +16,7 @@ Product::Product(const MatrixFeatures& features, const Shape& shape, Precision o
       value_bytes(static_cast<double>(bytes_of(storage_type(precision)))),
       row_bytes(static_cast<double>(
           make_b_view(1, n, Layout::row_major, storage_type(precision)).bytes())),
-      b_bytes(std::min(f.cols, f.nnz) * row_bytes),
+      b_bytes(std::min(columns_in_use(f), f.nnz) * row_bytes),
       c_bytes(f.rows * columns *
               static_cast<double>(bytes_of(type_of_c(precision, ElementType::f32)))),
       entries(f.rows * f.cols) {}
@@ -89,17 +89,24 @@ double dense_flops(const Product& p) {
   return 2 * p.entries * p.columns / (p.device.dense_flops_per_us * share_of_flops(p.precision));
 }
 double dense_a(const Product& p) { return p.memory_us(p.entries * p.value_bytes); }
-double dense_spill(const Product& p) { return p.spill_us(p.entries * p.value_bytes); }
+double dense_spill(const Product& p) {
+  const double a_bytes = p.entries * p.value_bytes, all_of_b = p.f.cols * p.row_bytes;
+  return p.memory_us((a_bytes + all_of_b) * p.spilled(a_bytes + all_of_b + p.c_bytes));
+}
 
 // The depth of the busiest multiprocessor. Where at most a quarter of the multiprocessors has a
 // tile, cuBLAS splits the columns beyond 2304: 512 rows take 4.9 us at 2048 columns and 6.0 at 4608
-// (H200, N = 64, fp16).
+// (H200, N = 64, fp16). Very many columns are split among all multiprocessors: 64 rows take 95 us
+// at a million columns, about what memory takes.
 double dense_depth(const Product& p) {
-  constexpr double kFew = 0.25, kUnsplit = 2304, kSplit = 3, kUnit = 1000;
+  constexpr double kFew = 0.25, kUnsplit = 2304, kSplit = 3, kMost = 4 * kUnsplit, kUnit = 1000;
   const double tiles_of_c = std::ceil(p.f.rows / kTileOfC) * std::ceil(p.columns / kTileOfC);
   double columns = p.f.cols;
-  if (tiles_of_c <= kFew * p.device.sm_count)
+  if (tiles_of_c <= kFew * p.device.sm_count) {
+    const double of_all = columns * tiles_of_c / p.device.sm_count;
     columns = std::min(columns, kUnsplit) + std::max(0.0, columns - kUnsplit) / kSplit;
+    columns = std::min(columns, std::max(kMost, of_all));
+  }
   return std::ceil(tiles_of_c / p.device.sm_count) * columns / kUnit;
 }
 double dense_odd(const Product& p) { return odd(p) ? dense_depth(p) : 0; }
@@ -134,11 +141,11 @@ double left_by_order(const MatrixFeatures& f) {
   return std::min(f.gathered_8, std::max(kLeastShare, 1 - kGain * overlap)) / f.gathered_8;
 }
 
-// Random rows share mean_row / cols of their columns. Where rows overlap less than this, an order
-// of them rarely gains (docs/decisions/selection-model.md).
+// Random rows share this part of their columns: their mean length over the columns that any row
+// has. Where rows overlap less, an order of them rarely gains (docs/decisions/selection-model.md).
 bool rows_overlap(const MatrixFeatures& f) {
   constexpr double kLeast = 0.02, kOfRandomRows = 2;
-  return f.row_overlap >= kLeast + kOfRandomRows * f.mean_row / f.cols;
+  return f.row_overlap >= kLeast + kOfRandomRows * f.mean_row / columns_in_use(f);
 }
 
 }  // namespace spmmbench

@@ -64,7 +64,7 @@ double uneven_rows(const Product&);  // gather_rows times the variation, of whic
 double mean_row(const Product&);     // hundreds of nonzeros, 2.56 at most
 double dense_flops(const Product&);  // the product with A's zeros
 double dense_a(const Product&);      // A with its zeros, from memory
-double dense_spill(const Product&);  // what the L2 cache cannot hold of A with its zeros
+double dense_spill(const Product&);  // what the L2 cache cannot hold of that A and of all of B
 double dense_depth(
     const Product&);               // thousands of columns that one tile of the dense product walks
 double dense_odd(const Product&);  // the same where a line of A or B is no multiple of 16 bytes

@@ -285,10 +285,32 @@ TEST(ResidentA, HasAboutTheFeaturesThatTheHostFinds) {
     EXPECT_NEAR(got.gathered_32, host.gathered_32, 0.15);
     EXPECT_EQ(got.most_of_four <= kMostOfTwoFour, host.most_of_four <= kMostOfTwoFour);
     EXPECT_EQ(got.block_fill > 0, host.block_fill > 0);
+    EXPECT_EQ(got.used_cols, host.used_cols);
     EXPECT_TRUE(got.row_overlap >= 0 && got.row_overlap <= 1) << got.row_overlap;
     EXPECT_EQ(features_on_device(resident.view(), device).row_overlap, got.row_overlap)
         << "it depends on threads";
   }
+}
+
+TEST(ResidentA, HasAsManyColumnsInUseAsOnTheHost) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr int kRows = 3000, kUsed = 500, kApart = 1024;
+  CsrMatrix matrix;
+  matrix.rows = kRows;
+  matrix.cols = kUsed * kApart;
+  for (int row = 0; row < kRows; ++row) {
+    for (int i = 0; i < kUsed; ++i)
+      if (hash_position(1, row, i) % (row % 7 == 0 ? 3 : 16) == 0)
+        matrix.col_idx.push_back(static_cast<std::int32_t>(i * kApart));
+    matrix.row_ptr.push_back(static_cast<std::int64_t>(matrix.col_idx.size()));
+  }
+  matrix.values.resize(matrix.col_idx.size(), 1);
+  const CsrOnDevice resident(matrix, Precision::fp16, device);
+  const MatrixFeatures host = features_of(matrix),
+                       got = features_on_device(resident.view(), device);
+  EXPECT_GE(host.used_cols, 0.9 * kUsed);
+  EXPECT_LE(host.used_cols, 4 * kUsed) << "of 1,024 times as many";
+  EXPECT_EQ(got.used_cols, host.used_cols);
 }
 
 TEST(ResidentA, IsSeenAtAGlanceAboutAsInALook) {

@@ -152,6 +152,20 @@ TEST(GapSlices, RowsAreSharedByLanesWhereBlocksWouldBeUneven) {
   EXPECT_GT(GapSlices::choose(GapSlices::count(testing::from_rows(4000, rows)), 125).row_lanes, 1);
 }
 
+TEST(GapSlices, ShortRowsAndALongOneAreExpectedToTakeLonger) {
+  constexpr std::int64_t kRows = 100'000, kCols = 1000;
+  const auto times = [](std::int64_t length, std::int64_t longest) {
+    const GapSlices::Counts counts = {
+        .rows = kRows, .cols = kCols, .nnz = kRows * length, .longest_row = longest};
+    return GapSlices::choose_row_lanes(counts, 132).times;
+  };
+  EXPECT_LT(times(200, 240), 1.1);
+  EXPECT_NEAR(times(2, 2), 4, 0.1) << "a group has eight entries";
+  const GapSlices::Counts one_long = {
+      .rows = 8192, .cols = 8192, .nnz = 8192 * 150, .longest_row = 8192};
+  EXPECT_GT(GapSlices::choose_row_lanes(one_long, 132).times, 2);
+}
+
 TEST(GapSlices, TheThreadCountDoesNotChangeTheResult) {
   const CsrMatrix matrix =
       testing::rounded(testing::random_matrix(700, 5700, 300, 1, 11), Precision::bf16);
