@@ -14,6 +14,7 @@
 #include "plugin/plugin.hpp"
 #include "plugin/plugin_check.hpp"
 #include "process/child.hpp"
+#include "spmmbench/printable.hpp"
 #include "spmmbench/spec.hpp"
 
 namespace spmmbench {
@@ -40,13 +41,15 @@ bool check_here(const Kernel& kernel, bool host_code) {
   const PluginCheck check = check_plugin_kernel(kernel, *device, checked);
   if (!check.failures.empty()) {
     print("FAILED  {}: {} passed\n", info.name, numbered(check.passed, "case"));
-    for (const std::string& failure : check.failures) print("  {}\n", failure);
+    for (const std::string& failure : check.failures) print("  {}\n", printable_message(failure));
   } else if (check.passed == 0) {
-    print("skipped {}: every case was: {}\n", info.name, check.reason);
+    print("skipped {}: every case was: {}\n", info.name, printable_message(check.reason));
   } else {
     print("ok      {}: {} {}{}\n", info.name, numbered(check.passed, "case"),
           checked == Checked::host_code ? "of its host code ended well" : "passed",
-          check.skipped == 0 ? "" : fmt::format(", {} skipped: {}", check.skipped, check.reason));
+          check.skipped == 0
+              ? ""
+              : fmt::format(", {} skipped: {}", check.skipped, printable_message(check.reason)));
   }
   return check.failures.empty();
 }
@@ -75,7 +78,7 @@ bool check_apart(const std::string& path, const Kernel& kernel, bool host_code) 
   const bool found_wrong =
       !lines.empty() && child.exit_code() == static_cast<int>(ExitCode::wrong_result);
   if (!ended_well && !found_wrong) lines = {fmt::format("FAILED  {}: {}", name, child.ending())};
-  for (const std::string& line : lines) print("{}\n", line);
+  for (const std::string& line : lines) print("{}\n", printable_message(line));
   return ended_well;
 }
 

@@ -141,6 +141,8 @@ ExitCode run(const RunArguments& in, const std::string& config) {
     throw Error(
         "--calls-curve: not with --beta, with which a call changes what the next one reads");
   if (!in.a_memory.empty()) options.protocol.calls_a_memory = parse_memory(in);
+  if (!in.calls_curve.empty() && options.outputs.json.empty() && !options.outputs.jsonl)
+    throw Error("--calls-curve: expected --json or --jsonl, which alone have what it measures");
   divide(in, options);
   options.outputs.tells_failures = options.outputs.quiet;
   if (!options.outputs.quiet) warn_of_unquoted_ampersand();
@@ -221,7 +223,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   command
       ->add_option("--calls-curve", in->calls_curve,
                    "Measure preparation and calls together, for each of these numbers of calls: "
-                   "1,10,100 or 1:1000:x10")
+                   "1,10,100 or 1:1000:x10; calls_us of --json and --jsonl")
       ->type_name(kListType);
   command->add_option("--a-memory", in->a_memory,
                       "Where A lies before the calls of --calls-curve: host, or cuda for kernels "

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "core/drop_repeats.hpp"
+#include "core/matrix_memory.hpp"
 #include "core/steady_seconds.hpp"
 #include "core/transpose.hpp"
 #include "io/archive.hpp"
@@ -194,7 +195,12 @@ void expand_list(const std::string& path, int depth, Expanded& out) {
 
 LoadedInput generate(const std::string& text) {
   const Spec spec = generator_spec(text);
-  Generated made = Registry<Generator>::instance().at(spec.name).generate(spec.options);
+  Generated made;
+  try {
+    made = Registry<Generator>::instance().at(spec.name).generate(spec.options);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", text, error.what()));
+  }
   LoadedInput out;
   out.a.name = spec.to_string();
   out.a.pattern = made.pattern;
@@ -392,6 +398,9 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
   }
   out.a.load_ms = (steady_seconds() - start) * 1e3;
   if (options.transpose) {
+    // Beside the row pointers, transpose() holds the next place of each row.
+    const auto rows = static_cast<std::size_t>(out.a.csr.cols);
+    require_host_memory(memory_bytes(out.a.csr) + 2 * rows * sizeof(std::int64_t));
     const double before = steady_seconds();
     out.a.csr = transpose(out.a.csr);
     out.transpose_ms = (steady_seconds() - before) * 1e3;

@@ -56,6 +56,10 @@ File open(const std::string& path) {
   const std::string_view head = mapped.bytes().substr(0, 256);
   require_whole(mapped.bytes(), path);
   File file(CALL_MATIO(Mat_Open, path.c_str(), MAT_ACC_RDONLY));
+  // Of version 4 libmatio misplaces entries that do not stand column by column.
+  if (file != nullptr && CALL_MATIO(Mat_GetVersion, file.get()) == MAT_FT_MAT4)
+    throw Error(fmt::format("{}: expected version 5 or newer, got {}", path,
+                            mapped.bytes().empty() ? "an empty file" : "version 4"));
   if (file != nullptr) return file;
   if (head.starts_with("MATLAB 7.3"))
     throw Error(fmt::format("{}: expected a libmatio with HDF5, which version 7.3 needs", path));

@@ -1,5 +1,5 @@
 #pragma once
-// MATLAB's .mat of versions 4, 5 and 7, and of 7.3 where libmatio was built with HDF5. The library
+// MATLAB's .mat of versions 5 and 7, and of 7.3 where libmatio was built with HDF5. The library
 // is loaded when a file is first read.
 
 #include <string>

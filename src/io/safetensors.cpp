@@ -54,7 +54,7 @@ void check_bytes(const TensorInfo& tensor, const std::string& path) {
   if (!count || *count != got / bytes_of(*type) || got % bytes_of(*type) != 0)
     throw Error(fmt::format("{}: expected data_offsets of {} that hold its {} {} values, got {}",
                             path, quote(tensor.name),
-                            count ? fmt::format("{}", *count) : std::string("too many"),
+                            count ? fmt::format("{}", *count) : std::string("2^63 or more"),
                             tensor.dtype, numbered(got, "byte")));
 }
 

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 #include <utility>
 
-#include "core/available_memory.hpp"
+#include "core/matrix_memory.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/scalars.hpp"
 
@@ -77,17 +76,14 @@ std::unique_ptr<Plan> bind_members(Prepared& a, const Shape& shape, std::int64_t
 }
 
 std::size_t diagonal_bytes(const CsrMatrix& a, std::int64_t members) {
-  const std::size_t bytes = a.row_ptr.size() * sizeof(std::int64_t) +
-                            a.col_idx.size() * sizeof(std::int32_t) +
-                            a.values.size() * sizeof(float) + a.values64.size() * sizeof(double);
-  return bytes * static_cast<std::size_t>(members);
+  return memory_bytes(a) * static_cast<std::size_t>(members);
 }
 
 Diagonal on_diagonal(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
                      std::int64_t members) {
   if (std::max(a.rows, a.cols) > std::numeric_limits<std::int32_t>::max() / members)
     throw Error(fmt::format("a batch of {} has too many rows or columns to be checked", members));
-  if (diagonal_bytes(a, members) > available_memory_bytes()) throw std::bad_alloc();
+  require_host_memory(diagonal_bytes(a, members));
   Diagonal all{a, {row_ids.begin(), row_ids.end()}};
   all.a.rows *= members;
   all.a.cols *= members;

@@ -10,6 +10,7 @@
 
 #include "core/available_memory.hpp"
 #include "core/block_scales.hpp"
+#include "core/matrix_memory.hpp"
 #include "core/row_lengths.hpp"
 #include "core/steady_seconds.hpp"
 #include "gpu/backend.hpp"
@@ -74,8 +75,10 @@ const CsrMatrix& ExactOperands::a() {
     throw NotExact(fmt::format("a row of {} nonzeros is too long to be exact in sums of {} bits",
                                longest, traits_.sum_bits));
   lattice_ = *lattice;
+  require_host_memory(memory_bytes(original_));
   keeps_zeros_ = given_b_ != nullptr && !only_zero_products(original_, *given_b_);
-  a_ = traits_.binary ? original_ : with_lattice_values(original_, row_ids_, lattice_);
+  if (traits_.binary) a_ = original_;
+  else a_ = with_lattice_values(original_, row_ids_, lattice_);
   if (has_block_scales(traits_.precision))
     a_->block_scales =
         exact_block_scales(scales_of_a(a_->rows, a_->cols), stream_seed(seed_, kStreamA));

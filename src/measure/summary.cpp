@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/matrix_memory.hpp"
 #include "core/row_lengths.hpp"
 
 namespace spmmbench {
@@ -13,7 +14,7 @@ namespace {
 constexpr std::int64_t kBlock = 16;  // rows and columns: a tile of A in mma.m16n8k16
 
 // As quantile() of timing/quantiles.hpp, without sorting. `lengths` is not empty.
-double quantile_of(std::vector<std::int64_t>& lengths, double q) {
+double quantile_of(std::vector<std::int32_t>& lengths, double q) {
   const double place = q * static_cast<double>(lengths.size() - 1);
   const auto at = lengths.begin() + static_cast<std::ptrdiff_t>(place);
   std::nth_element(lengths.begin(), at, lengths.end());
@@ -61,8 +62,10 @@ MatrixSummary summarise_matrix(const CsrMatrix& a, std::string name, std::string
   out.mean_row = rows.mean;
   out.cv_row = rows.variation;
   out.max_row = rows.longest;
-  std::vector<std::int64_t> lengths(a.rows);
-  for (std::int64_t row = 0; row < a.rows; ++row) lengths[row] = a.row_length(row);
+  require_host_memory(static_cast<std::size_t>(a.rows) * sizeof(std::int32_t));
+  std::vector<std::int32_t> lengths(a.rows);
+  for (std::int64_t row = 0; row < a.rows; ++row)
+    lengths[row] = static_cast<std::int32_t>(a.row_length(row));
   if (!lengths.empty()) {
     out.q1_row = quantile_of(lengths, 0.25);
     out.median_row = quantile_of(lengths, 0.5);

@@ -32,6 +32,12 @@ struct Sample {
   std::vector<std::int32_t> row_ids = {};
 };
 
+// On the heap, and in pages of their own.
+std::size_t allocated_bytes() {
+  const struct mallinfo2 now = mallinfo2();
+  return now.uordblks + now.hblkhd;
+}
+
 std::int64_t rounded_up(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
@@ -400,7 +406,7 @@ class Checker {
     constexpr std::size_t kLeast = 16;  // bytes of what is allocated once in every preparation
     std::vector<std::size_t> held;      // as each stretch begins
     for (int i = 0; i < kWarmUp + kStretches * kTimes; ++i) {
-      if (i >= kWarmUp && (i - kWarmUp) % kTimes == 0) held.push_back(mallinfo2().uordblks);
+      if (i >= kWarmUp && (i - kWarmUp) % kTimes == 0) held.push_back(allocated_bytes());
       StageTimer stages;
       const std::unique_ptr<Prepared> prepared = kernel_.prepare(a, options_, device_, stages);
       Shape shape{.c_type = type_of_c(a.precision, info_.c_types.front()),
@@ -412,7 +418,7 @@ class Checker {
           (void)prepared->bind(shape, stages);
       }
     }
-    held.push_back(mallinfo2().uordblks);
+    held.push_back(allocated_bytes());
     for (int i = 0; i < kStretches; ++i)
       if (held[i + 1] < held[i] + kTimes * kLeast) return {};
     return fmt::format(
@@ -424,8 +430,7 @@ class Checker {
   // Memory in use, of which differences tell something.
   std::size_t held() const {
     if (device_.info().kind == DeviceKind::cuda) return SIZE_MAX - device_.free_bytes();
-    const struct mallinfo2 now = mallinfo2();
-    return now.uordblks + now.hblkhd;
+    return allocated_bytes();
   }
 
   // The reported bytes against what an A that is large takes.

@@ -141,9 +141,12 @@ class Run {
   }
 
   // Empty when the input cannot be read; the run then goes on with the next one.
-  std::optional<LoadedInput> try_load(const std::string& input) {
+  std::optional<NewInput> try_load(const std::string& input) {
     try {
-      return load_operands(input, options_.cases, groups_);
+      LoadedInput loaded = load_operands(input, options_.cases, groups_);
+      const NamedMatrix& a = loaded.a;
+      MatrixSummary summary = summarise_matrix(a.csr, a.name, a.source, a.sha256);
+      return NewInput{std::move(loaded), std::move(summary)};
     } catch (const Error& error) {
       ledger_.input_failed(error.what(), ExitCode::usage);
     } catch (const std::bad_alloc&) {
@@ -166,24 +169,24 @@ class Run {
 
   // Empty, and said why, where the input cannot be read or its matrix was measured.
   std::optional<NewInput> load_new(const std::string& input) {
-    std::optional<LoadedInput> loaded = try_load(input);
-    if (!loaded) return std::nullopt;
-    MatrixSummary summary =
-        summarise_matrix(loaded->a.csr, loaded->a.name, loaded->a.source, loaded->a.sha256);
-    if (const auto [earlier, is_new] = input_of_.emplace(identity_of(summary), input); !is_new) {
+    std::optional<NewInput> made = try_load(input);
+    if (!made) return std::nullopt;
+    const LoadedInput& loaded = made->loaded;
+    if (const auto [earlier, is_new] = input_of_.emplace(identity_of(made->summary), input);
+        !is_new) {
       ledger_.progress().clear();
       say("spmmbench: {}: is the matrix of {} and measured once\n", to_printable(input),
           to_printable(earlier->second));
       return std::nullopt;
     }
-    ledger_.take_renamed(summary);
-    if (loaded->b && !options_.outputs.quiet && only_zero_products(loaded->a.csr, *loaded->b)) {
+    ledger_.take_renamed(made->summary);
+    if (loaded.b && !options_.outputs.quiet && only_zero_products(loaded.a.csr, *loaded.b)) {
       ledger_.progress().clear();
       say("warning: {}: every product with this B is zero, which only the exact test, with values "
           "of its own, can tell from no product; and zeros save power\n",
           to_printable(input));
     }
-    return NewInput{std::move(*loaded), std::move(summary)};
+    return made;
   }
 
   std::vector<Case> pending_cases(const NewInput& input) const {

@@ -45,6 +45,20 @@ class CliCase(unittest.TestCase):
         """`spmmbench run` of the CPU kernel, quickly."""
         return self.spmmbench("run", *args, "-k", "cpu_csr", *QUICK, **kwargs)
 
+    def run_with_addresses(self, kib, *args):
+        """run_cpu in a process of at most so many KiB of addresses."""
+        command = ["sh", "-c", f'ulimit -v {kib}; exec "$0" "$@"', PROGRAM, "run", *map(str, args), "-k", "cpu_csr", *QUICK]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, env=ENVIRONMENT, check=False)
+
+    def least_addresses(self, matrix):
+        """KiB of addresses with which a small case has room, up to 8 MiB too many."""
+        too_few, enough = 16 << 10, 1 << 20
+        while enough - too_few > 8 << 10:
+            kib = (too_few + enough) // 2
+            has_room = self.run_with_addresses(kib, matrix, "-n", 8).returncode == 0
+            too_few, enough = (too_few, kib) if has_room else (kib, enough)
+        return enough
+
     def assert_one_line(self, result, code, expected):
         """The exit code, and exactly one line on stderr that names what was expected."""
         self.assertEqual(result.returncode, code, result.stderr)

@@ -279,7 +279,7 @@ class RunTest(CliCase):
         # Of three times or more, two are at least as long as their median.
         self.assertLess(2 * sum(row["calls_us"].values()), whole_us)
         self.assertEqual(row["calls_a_memory"], "host")
-        for wrong in (("--calls-curve", "1,x"), ("--a-memory", "cuda"), ("--calls-curve", "1", "--a-memory", "gpu")):
+        for wrong in (("--calls-curve", "1"), ("--calls-curve", "1,x"), ("--a-memory", "cuda"), ("--calls-curve", "1", "--a-memory", "gpu")):
             result = self.run_cpu(SMALL, *wrong)
             self.assert_one_line(result, 1, wrong[-2])
 

@@ -93,19 +93,9 @@ class GpusTest(CliCase):
         self.assertEqual(rows[0]["status"], "failed")
         self.assertRegex(rows[0]["reason"], r"^rank 1 on \S+: reads another matrix than rank 0, or was started with other options$")
 
-    def least_addresses(self):
-        """KiB of addresses with which a small case has room, up to 8 MiB too many."""
-        too_few, enough = 16 << 10, 1 << 20
-        while enough - too_few > 8 << 10:
-            kib = (too_few + enough) // 2
-            small = subprocess.run(["sh", "-c", f'ulimit -v {kib}; exec "$0" "$@"', PROGRAM, "run", SQUARE, "-n", "8", "-k", "cpu_csr",
-                                    *QUICK], env=ENVIRONMENT, capture_output=True, check=False)
-            too_few, enough = (too_few, kib) if small.returncode == 0 else (kib, enough)
-        return enough
-
     def test_a_rank_that_runs_out_of_memory_ends_the_case_on_all(self):
         # What the second case needs is 36 MB more.
-        ranks, rows = self.launched(SQUARE, SQUARE, n="8,100000,4", limits=[(1, self.least_addresses() + (8 << 10))])
+        ranks, rows = self.launched(SQUARE, SQUARE, n="8,100000,4", limits=[(1, self.least_addresses(SQUARE) + (8 << 10))])
         self.assertEqual([code for code, *_ in ranks], [4, 4], ranks)
         self.assertEqual([row["status"] for row in rows], ["ok", "failed", "ok"], rows)
         self.assertRegex(rows[1]["reason"], r"^rank 1 on \S+: out of host memory: needs [0-9.]+ GiB, [0-9.]+ GiB free$")

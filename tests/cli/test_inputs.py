@@ -88,13 +88,16 @@ class Inputs(CliCase):
             ({"Problem": {"b": 1.0}}, "(Problem): expected a field A, got none"),
             ({"Problem": {"A": np.ones(3)}}, "(Problem.A): expected a sparse matrix, got another array"),
             (whole[:150], "m.mat: truncated: expected "), (whole[:-30], f"m.mat: truncated: expected {len(whole)} bytes"),
-            (b"<html>", "got an HTML page"), (b"", "expected one sparse matrix"), (b"MATLAB 7.3 MAT-file" + bytes(600), "expected a"),
+            (b"<html>", "got an HTML page"), (b"", "expected version 5 or newer, got an empty file"), (b"MATLAB 7.3 MAT-file" + bytes(600), "expected a"),
         ):
             if isinstance(content, bytes):
                 path.write_bytes(content)
             else:
                 scipy.io.savemat(path, content)
             self.assert_one_line(self.spmmbench("convert", path, self.folder / "out.npy"), 1, expected)
+        scipy.io.savemat(path, {"K": matrix}, format="4")
+        self.assert_one_line(self.spmmbench("convert", path, self.folder / "out.npy"), 1,
+                             "expected version 5 or newer, got version 4")
 
     def test_scipy_csr_is_read_compressed_or_not_with_every_index_and_value_type(self):
         matrix = sp.random(70, 50, 0.2, "csr", random_state=5)

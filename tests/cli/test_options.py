@@ -320,6 +320,8 @@ run.tag = ["a=\"q\"#b", "b=\u00e9", 'c=\u00e9', "d=x\ty", "e=back\\slash", "f=[1
                                ("gen:powerlaw?rows=5&mean=2000000000", "no power law")):
             self.assert_one_line(self.spmmbench("run", SMALL, spec, "--device", "-1"), 1, f"{spec}: ")
             self.assert_one_line(self.spmmbench("generate", spec, self.folder / "o.mtx"), 1, f"{spec}: {expected}")
+        spec = "gen:blocks?rows=2000000000&cols=2000000000"  # counted when it is made
+        self.assert_one_line(self.run_cpu(spec, "-q"), 1, f"{spec}: about 2e+17 entries asked for")
 
     def test_list_shows_type_range_and_default(self):
         text = self.spmmbench("list", "reorderings").stdout

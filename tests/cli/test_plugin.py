@@ -286,6 +286,7 @@ class Faults(Plugins):
         wrong = {"beyond": "wrote outside of C", "before": "wrote outside of C", "no_launch": "nan, expected",
                  "crash_in_launch": "ended by signal 11", "throws": "threw a C++ exception: thrown on purpose",
                  "exits": "exit 0", "fails": "failed on purpose", "leaks": "bytes more after each: what does not",
+                 "leaks_pages": "holds 73", "paints": r"\x1b[31mred\x0aand more",
                  "no_scale": "C(0, 0) is ", "stale": "second launch, with another B: C(", "scales_alone": "launch_scaled: C(",
                  "copies_untold": "device_bytes: the report says that 1000 bytes are held, and ",
                  "claims_much": "says that 100000000 bytes are held, and ", "keeps_its_values": "after replace_values: C("}

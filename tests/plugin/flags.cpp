@@ -117,6 +117,8 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape
     return refuse(SPMMBENCH_UNSUPPORTED, "does not like 8 columns");
   if (is(prepared->kernel, "gives_no_plan")) return SPMMBENCH_OK;
   if (is(prepared->kernel, "leaks")) static_cast<char*>(std::malloc(1000))[0] = 1;
+  // So much that the allocator takes pages for it alone.
+  if (is(prepared->kernel, "leaks_pages")) static_cast<char*>(std::malloc(1 << 20))[0] = 1;
   double tuned_with = 0;
   if (is(prepared->kernel, "tunes")) {
     if (shape->b == nullptr || shape->b->cols != shape->n || shape->c->ld != shape->ld_c)
@@ -168,6 +170,7 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
     return SPMMBENCH_OK;
   }
   if (is(kernel, "fails")) return refuse(SPMMBENCH_FAILED, "failed on purpose");
+  if (is(kernel, "paints")) return refuse(SPMMBENCH_FAILED, "\x1b[31mred\nand more");
   const auto* row_ptr = static_cast<const std::int32_t*>(a.row_ptr);
   const auto* col_idx = static_cast<const std::int64_t*>(a.col_idx);
   const auto* values = static_cast<const float*>(a.values);
@@ -374,7 +377,7 @@ std::vector<spmmbench_kernel> describe() {
                            "ends_otherwise", "load_stage", "many_stages", "leaks", "stale"})
     add(name);
   for (const char* name : {"nan_stage", "negative_stage", "unnamed_stage", "nan_fill",
-                           "infinite_flops", "huge_bytes", "lone_param"})
+                           "infinite_flops", "huge_bytes", "lone_param", "leaks_pages", "paints"})
     add(name);
   return kernels;
 }

@@ -176,7 +176,7 @@ TEST(Safetensors, OffsetsMustCoverTheDataOnce) {
             "expected data_offsets of 'a' that hold its 3 F32 values, got 8 bytes");
   EXPECT_EQ(complaint(fmt::format("{{{}}}", tensor("a", "[4294967296,4294967296,16]", 0, 8)),
                       std::string(8, 'x')),
-            "expected data_offsets of 'a' that hold its too many F32 values, got 8 bytes");
+            "expected data_offsets of 'a' that hold its 2^63 or more F32 values, got 8 bytes");
 }
 
 TEST(Safetensors, HeadersOfAnotherStructureAreRefused) {
