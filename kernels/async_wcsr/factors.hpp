@@ -35,7 +35,7 @@ inline std::vector<Factors> factors() {
 
 inline std::vector<Preparation> preparation() {
   return {
-      {"async_wcsr", {{"constant", 0.0466}, {"nonzeros", 0.0237}, {"rows", 0.29}, {"windows_of_longest", 0.0243}}},
+      {"async_wcsr", {{"constant", 0.0484}, {"nonzeros", 0.0243}, {"rows", 0.239}, {"windows_of_longest", 0.0191}}},
       {"async_wcsr?order=search", {{"constant", 0.114}, {"search_nonzeros", 0.635}, {"search_rows", 1.4}}},
   };
 }

@@ -17,7 +17,7 @@ namespace {
 
 // What calls have to take for a glance at A, or a whole look, to take a small part of it
 // (docs/decisions/few-calls.md).
-constexpr double kGlancesFromUs = 800, kLooksFromUs = 3000;
+constexpr double kGlancesFromUs = 800, kLooksFromUs = 2000;
 // Measuring the rates of the device takes about as long as loading cuBLAS: so long have calls to
 // take for that to be a small part of it, in microseconds.
 constexpr double kMeasuresRatesFromUs = 3e6;

@@ -17,13 +17,13 @@
 // for each lane. Nothing is shared between groups: no shared memory, no barrier.
 //
 // LONG ROWS. Rows of power-law graphs differ by a factor of 10^5, and a group that walks the
-// longest one alone would finish long after all others. So no group gets more than `split`
-// nonzeros: a longer row is cut into even segments. The groups of one row add their sums to an
-// accumulator in global memory, and the group that arrives last copies it to C and zeroes it for
-// the next launch (common/arrive_and_sum.cuh). That needs one launch (clearing C first would
-// need two), works for every type of C, and leaves rows that are not cut, nearly all, without
-// any atomic. The order of the additions varies from launch to launch: results agree within the
-// error bound, not bit for bit.
+// longest one alone would finish long after all others. So a row of more than `split` nonzeros is
+// cut into even segments (most_of_segment in segments.hpp: how long they are). The groups of one
+// row add their sums to an accumulator in global memory, and the group that arrives last copies it
+// to C and zeroes it for the next launch (common/arrive_and_sum.cuh). That needs one launch
+// (clearing C first would need two), works for every type of C, and leaves rows that are not cut,
+// nearly all, without any atomic. The order of the additions varies from launch to launch: results
+// agree within the error bound, not bit for bit.
 //
 // MANY CUT ROWS. A small matrix of even, rather long rows has most of them cut in a few segments,
 // and atomics take as long as the products. There the segments of a row lie in one CTA, if they are
@@ -227,7 +227,8 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<TB>)
 // ---- Host adapter ----
 
 const auto kSplit = auto_integer_option<std::int64_t>(
-    "split", 1, INT32_MAX, "most nonzeros per segment; longer rows are cut");
+    "split", 1, INT32_MAX,
+    "most nonzeros per segment, more of very long rows; longer rows are cut");
 
 // With long segments few groups have work at the end of a small matrix; short segments cost
 // atomics. So about one segment per warp of the device, within the range that was best for large

@@ -180,7 +180,7 @@ class CutRows {
   // what the list does not hold, by a warp.
   __device__ void write() const {
     constexpr std::int64_t kMany = 64;
-    constexpr int kListed = 32;
+    constexpr int kListed = 256;
     __shared__ Row listed[kListed];
     __shared__ int count;
     if (threadIdx.x == 0) count = 0;

@@ -31,7 +31,7 @@ inline std::vector<Factors> factors() {
 inline std::vector<Preparation> preparation() {
   return {
       {"jagged_slices", {{"constant", 0.0405}, {"nonzeros", 0.00657}, {"rows", 0.0308}}},
-      {"jagged_slices?order=search", {{"constant", 0.24}, {"rows", 4.45}, {"windows_of_longest", 0.015}}},
+      {"jagged_slices?order=search", {{"constant", 0.242}, {"rows", 4.3}, {"windows_of_longest", 0.0131}}},
   };
 }
 // clang-format on

@@ -65,6 +65,8 @@ TEST_F(AutoKernel, AGlanceAtAPaysSoonerWhereLongRowsMayShareColumns) {
   EXPECT_FALSE(glances(40, 8, "30")) << "rows of B are narrow";
   EXPECT_FALSE(glances(40, 32, "3")) << "so few calls take less than a glance is worth";
   EXPECT_TRUE(glances(20, 32, "60"));
+  EXPECT_TRUE(glances(40, 32, "90"));
+  EXPECT_THROW(glances(40, 32, "120"), DeviceError) << "2.5 ms are worth a whole look";
 }
 #endif
 

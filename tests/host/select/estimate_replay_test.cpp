@@ -323,6 +323,30 @@ TEST(Selection, RshIsNoCandidateForFewColumnsIn16Bits) {
   EXPECT_TRUE(has_rsh(kLeastColumns - 1, Precision::tf32));
 }
 
+// csr_merge reads CSR as it is, too, but only where B is row-major.
+TEST(Selection, CusparsesDefaultIsTakenUnmeasuredOnlyOfAVectorAndWhereCsrMergeDoesNotRun) {
+  constexpr double kMostFaster = 1.06;  // of matrices, than csr_merge
+  int compared = 0;
+  for (const Case& one : cases()) {
+    if (one.shape.n == 1 || !one.times.contains("csr_merge") ||
+        !one.times.contains("cusparse_csr_default"))
+      continue;
+    ++compared;
+    EXPECT_LT(us_of(one, "csr_merge"), kMostFaster * us_of(one, "cusparse_csr_default"))
+        << one.matrix << ", N = " << one.shape.n;
+  }
+  EXPECT_GT(compared, 400);
+  const auto standing = [](std::int64_t n, Layout layout) {
+    const Product product(cases().front().features, Shape{.n = n, .layout = layout},
+                          Precision::fp16, cases().front().device);
+    const std::vector<Candidate> all = candidates_of(product);
+    return std::ranges::find(all, "cusparse_csr_default", &Candidate::spec)->standing;
+  };
+  EXPECT_EQ(standing(8, Layout::row_major), Standing::trial);
+  EXPECT_EQ(standing(8, Layout::col_major), Standing::full);
+  EXPECT_EQ(standing(1, Layout::row_major), Standing::full);
+}
+
 TEST(Selection, TwoOfFourIsACandidateWhereNoSampledRowHasThree) {
   MatrixFeatures f;
   f.rows = f.cols = 4096;
