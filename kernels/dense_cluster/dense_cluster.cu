@@ -86,6 +86,8 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
     if constexpr (sizeof(T) == 1) {
       if constexpr (cluster::takes_transposed_b(kTile))
         out.push_back(variant<T, TileB::transposed, kRows, kColumns>(type));
+      if constexpr (cluster::takes_turned_b(kTile))
+        out.push_back(variant<T, TileB::turned, kRows, kColumns>(type));
     } else {
       out.push_back(variant<T, TileB::row_major, kRows, kColumns>(type));
       if constexpr (cluster::takes_narrow_b(kTile))
@@ -197,8 +199,10 @@ class DenseClusterPlan final : public Plan {
     if (variant_.tile_b == cluster::TileB::col_major)
       return make_tensor_map(b, columns, tile_k_, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
     const auto box_columns = static_cast<std::uint32_t>(variant_.box_columns);
-    return make_tensor_map(with_whole_boxes(b, box_columns), tile_k_, box_columns,
-                           {.swizzle = swizzle_of(variant_.box_line_bytes)});
+    return make_tensor_map(
+        with_whole_boxes(b, box_columns), tile_k_, box_columns,
+        {.swizzle = variant_.box_line_bytes < 32 ? CU_TENSOR_MAP_SWIZZLE_NONE
+                                                 : swizzle_of(variant_.box_line_bytes)});
   }
 
   cluster::Split split_;

@@ -36,7 +36,7 @@
 
 namespace spmmbench::dense_cluster {
 
-inline constexpr int kWarpgroup = 128, kWarpgroupRows = 64;
+inline constexpr int kWarpgroupRows = 64;
 inline constexpr int kMostStages = 16;
 inline constexpr int kBarrierBytes = 1024;  // so that the stages are aligned for their swizzle
 inline constexpr int kMmaBytes = 32;        // of k that wgmma multiplies
@@ -45,7 +45,9 @@ template <class T, TileB kTile, int kTileRows, int kTileColumns>
 struct Shape {
   using Element = T;
   static constexpr TileB kTileB = kTile;
-  static constexpr auto kMajor = kTile == TileB::col_major ? ptx::Major::k : ptx::Major::mn;
+  static constexpr bool kTurned = kTile == TileB::turned;
+  static constexpr auto kMajor =
+      kTile == TileB::col_major || kTurned ? ptx::Major::k : ptx::Major::mn;
   // C^T = B^T * A^T (dense_cluster/columns.cuh).
   static constexpr bool kTransposed = kTile == TileB::transposed;
   static constexpr int kTileM = kTileRows, kTileN = kTileColumns, kTileK = tile_k(sizeof(T));
@@ -378,6 +380,7 @@ __device__ void multiply_and_promote(float (&acc)[S::kAccumulators], const typen
   const auto start = [&](PartialSums<S>& part) {
     ring.wait_full(at);
     const char* const stage = ring.stage(at.stage);
+    if constexpr (S::kTurned) turn_columns<S::kTileN>(ring.stage(at.stage) + S::kTileBytesA);
     if constexpr (S::kTransposed) {
       columns.read(part.columns, stage + S::kTileBytesA);
       multiply_transposed_stage(part, stage);

@@ -31,6 +31,11 @@ constexpr bool takes_narrow_b(const Tile& tile) { return tile.rows == 64 && tile
 // Row-major B in 8 bits is wgmma's first operand, whose 64 rows are columns of B.
 inline constexpr int kTransposedColumns = 64;
 constexpr bool takes_transposed_b(const Tile& tile) { return tile.columns >= kTransposedColumns; }
+// With few columns most of these rows would be empty. Then B is turned in shared memory.
+inline constexpr int kTurnedColumns = 32;
+constexpr bool takes_turned_b(const Tile& tile) {
+  return tile.rows == 64 && tile.columns <= kTurnedColumns;
+}
 // Tiles of as many columns are stored by copies of 16 bytes, which may end behind a single column
 // of C.
 inline constexpr int kCopiedColumns = 64;
@@ -48,10 +53,11 @@ enum class TileB {
   row_major,   // a line for each k, or two: the columns of a tile, at most 64 a line
   narrow,      // row-major: 8 columns for each k
   transposed,  // row-major in 8 bits: a line for each k
+  turned,      // the same with few columns, which is made a line per column there
 };
 constexpr TileB tile_b_of(const Extents& of) {
   if (of.layout == Layout::col_major) return TileB::col_major;
-  if (of.value_bytes == 1) return TileB::transposed;
+  if (of.value_bytes == 1) return of.n <= kTurnedColumns ? TileB::turned : TileB::transposed;
   return of.n <= kNarrowColumns ? TileB::narrow : TileB::row_major;
 }
 constexpr int tile_bytes_b(TileB b, int columns) {
@@ -72,6 +78,7 @@ constexpr bool may_take(const Tile& tile, const Extents& of) {
   const TileB b = tile_b_of(of);
   if (b == TileB::narrow) return takes_narrow_b(tile);
   if (b == TileB::transposed) return takes_transposed_b(tile);
+  if (b == TileB::turned) return takes_turned_b(tile);
   return of.n > 1 || tile.columns < kCopiedColumns;
 }
 

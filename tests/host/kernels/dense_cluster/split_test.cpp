@@ -69,11 +69,14 @@ TEST(DenseSplit, EightBitsTakeHalfOfTheStages) {
   EXPECT_EQ(2 * copied_bytes(bytes, split), copied_bytes(halves, split));
 }
 
-TEST(DenseSplit, EightBitsOfRowMajorBHaveTilesOf64Columns) {
-  for (const std::int64_t n : {2, 8, 64}) {
+TEST(DenseSplit, EightBitsOfRowMajorBAreTurnedWhereColumnsAreFew) {
+  for (const std::int64_t n : {2, 8, 32, 33, 64}) {
+    const bool few = n <= kTurnedColumns;
     const Extents rows{512, 2048, n, Layout::row_major, 1};
-    EXPECT_EQ(tile_b_of(rows), TileB::transposed);
-    EXPECT_GE(choose_split(rows, kSms, {.columns = 16}).tile.columns, 64);
+    EXPECT_EQ(tile_b_of(rows), few ? TileB::turned : TileB::transposed);
+    // The nearest tile to the one that is wanted.
+    EXPECT_EQ(choose_split(rows, kSms, {.columns = 16}).tile.columns, few ? 16 : 64);
+    EXPECT_EQ(choose_split(rows, kSms, {.columns = 128}).tile.rows == 64, few);
     EXPECT_EQ(tile_b_of({512, 2048, n, Layout::col_major, 1}), TileB::col_major);
   }
 }
