@@ -22,8 +22,7 @@
 // row add their sums to an accumulator in global memory, and the group that arrives last copies it
 // to C and zeroes it for the next launch (common/arrive_and_sum.cuh). That needs one launch
 // (clearing C first would need two), works for every type of C, and leaves rows that are not cut,
-// nearly all, without any atomic. The order of the additions varies from launch to launch: results
-// agree within the error bound, not bit for bit.
+// nearly all, without any atomic. The order of sums varies, so results differ within the bound.
 //
 // MANY CUT ROWS. A small matrix of even, rather long rows has most of them cut in a few segments,
 // and atomics take as long as the products. There the segments of a row lie in one CTA, if they are
@@ -53,6 +52,7 @@
 #include <type_traits>
 
 #include "common/dependent_launch.hpp"
+#include "common/empty_rows.cuh"
 #include "common/grid_limit.hpp"
 #include "common/memory_layout.hpp"
 #include "common/resident_csr.hpp"
@@ -60,7 +60,9 @@
 #include "csr_row_split/segments.hpp"
 #include "gpu/cuda_check.hpp"
 #include "ptx/griddepcontrol.cuh"
+#include "row_order/degree_order.hpp"
 #include "spmmbench/registry.hpp"
+#include "window/device_survey.hpp"
 
 namespace spmmbench::csr_row_split {
 namespace {
@@ -90,6 +92,7 @@ struct Workspace {
   Sum* sums;           // [split row][columns_padded]; all zero between launches
   unsigned* arrivals;  // [split row][slab]; all zero between launches
   std::int64_t columns_padded;
+  Clearing empty;  // by the CTAs past the last segment
 };
 
 template <class T>
@@ -98,6 +101,11 @@ struct CsrEntries {
   const T* values;
   float scale;  // of A and B, in fp8
 };
+
+template <std::int64_t kShare>
+__host__ __device__ std::int64_t ctas_of(std::int64_t all) {
+  return (all + kShare - 1) / kShare;
+}
 
 // sums += value * (this lane's pieces of row `col` of B) for kCount nonzeros of the batch that the
 // group's lanes hold. The loads come first, all of them, so that they are in flight together.
@@ -129,7 +137,8 @@ __device__ void add_rows(std::int32_t my_col, SumOf<TB> my_value, int first,
   }
 }
 
-template <class TB, class TC, int kLanes, int kPieces, bool kJoin>
+// kClears: CTAs past the last segment clear the empty rows of C.
+template <class TB, class TC, int kLanes, int kPieces, bool kJoin, bool kClears>
 __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<TB>)
     csr_row_split_kernel(Workspace<SumOf<TB>> work, CsrEntries<TB> a, const TB* __restrict__ b,
                          std::uint32_t row_bytes, TC* __restrict__ c, std::int64_t ldc,
@@ -142,6 +151,11 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<TB>)
   static_assert(kGroups % kMostJoined == 0, "the segments of a row do not lie in two CTAs");
   const int lane = threadIdx.x % kLanes;
   const std::int64_t first_index = static_cast<std::int64_t>(blockIdx.x) * kGroups;
+  if (kClears && first_index >= work.segment_count) {
+    const std::int64_t cta = std::int64_t{blockIdx.x} - ctas_of<kGroups>(work.segment_count);
+    const std::int64_t first = (cta * gridDim.y + blockIdx.y) * (kThreads / 32);
+    return clear_rows(c, ldc, n, work.empty, first + threadIdx.x / 32);
+  }
   const std::int64_t index = first_index + threadIdx.x / kLanes;
   // The lane's pieces begin at `column` and, from one to the next, kLanes pieces further.
   constexpr int kNextPiece = kLanes * kPiece;
@@ -230,6 +244,9 @@ const auto kSplit = auto_integer_option<std::int64_t>(
     "split", 1, INT32_MAX,
     "most nonzeros per segment, more of very long rows; longer rows are cut");
 
+// Empty rows are left out from this share of them on (docs/decisions/jagged-slices.md).
+constexpr double kLeastEmpty = 0.5;
+
 // With long segments few groups have work at the end of a small matrix; short segments cost
 // atomics. So about one segment per warp of the device, within the range that was best for large
 // matrices.
@@ -269,21 +286,41 @@ struct Matrix {
   Matrix(const SparseOperand& a, std::int64_t most_per_segment, Device& device, StageTimer& stages)
       : split(most_per_segment), csr(a, device, stages) {
     const auto timed = stages.scope("build");
-    if (a.on_device == nullptr) {
+    if (leaves_out_empty_rows(a, csr.view(), kLeastEmpty, device)) {
+      cut_filled_rows(a, device);
+    } else if (a.on_device == nullptr) {
       segments = row_split::upload(row_split::cut_rows(*a.a, a.row_ids, split), device);
-      return;
+    } else {
+      const Buffer row_ids = device.upload(a.row_ids);
+      segments = row_split::cut_rows(*a.on_device, row_ids.as<std::int32_t>(), split, device);
     }
+  }
+
+  // As those of a matrix that has no other rows, and the same entries.
+  void cut_filled_rows(const SparseOperand& a, Device& device) {
+    DeviceCsr filled = csr.view();
+    const DeviceNonemptyRows rows = split_empty_rows(filled, {}, device);
     const Buffer row_ids = device.upload(a.row_ids);
-    segments = row_split::cut_rows(*a.on_device, row_ids.as<std::int32_t>(), split, device);
+    empty =
+        EmptyRows(rows.empty, rows.empty_count, row_ids.as<std::int32_t>(), filled.rows, device);
+    const Buffer row_ptr = row_pointers_at(filled, rows.rows, rows.count, device);
+    Buffer rows_of_c;
+    if (!a.row_ids.empty())
+      rows_of_c = rows_at_places(row_ids.as<std::int32_t>(), rows.rows, rows.count, device);
+    filled.rows = rows.count;
+    filled.row_ptr = row_ptr.as<std::int64_t>();
+    const Buffer& targets = a.row_ids.empty() ? rows.rows : rows_of_c;
+    segments = row_split::cut_rows(filled, targets.as<std::int32_t>(), split, device);
   }
 
   std::size_t bytes() const {
-    return csr.copied_bytes() + sum_of_bytes(segments.segments, segments.split_rows);
+    return csr.copied_bytes() + sum_of_bytes(segments.segments, segments.split_rows, empty);
   }
 
   std::int64_t split;
   ResidentCsr csr;
   row_split::DeviceSegments segments;
+  EmptyRows empty;
 };
 
 // The parts that depend on N: the division of its columns, and the sums of the rows that are cut.
@@ -358,10 +395,13 @@ class CsrRowSplitPlan final : public Plan {
 
   template <class TB, class TC, int kLanes, int kPieces>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
-    constexpr std::int64_t kGroups = kThreads / kLanes;  // per CTA
+    constexpr std::int64_t kGroups = kThreads / kLanes, kWarps = kThreads / 32;  // per CTA
     using Sum = SumOf<TB>;
     const row_split::DeviceSegments& cut = a_.segments;
-    const dim3 grid(static_cast<unsigned>((cut.count + kGroups - 1) / kGroups),
+    const Clearing empty(a_.empty, n_ * static_cast<std::int64_t>(sizeof(TC)));
+    const std::int64_t clearing =
+        ctas_of<kWarps>((empty.warps() + tiling_.slabs - 1) / tiling_.slabs);
+    const dim3 grid(static_cast<unsigned>(ctas_of<kGroups>(cut.count) + clearing),
                     static_cast<unsigned>(tiling_.slabs));
     const Workspace<Sum> work{.segments = cut.segments.as<Segment>(),
                               .segment_count = cut.count,
@@ -371,11 +411,14 @@ class CsrRowSplitPlan final : public Plan {
                               .release_early = release_early<TB>(grid),
                               .sums = sums_.as<Sum>(),
                               .arrivals = array_at<unsigned>(sums_, arrivals_at_),
-                              .columns_padded = tiling_.columns_padded};
+                              .columns_padded = tiling_.columns_padded,
+                              .empty = empty};
     const DeviceCsr& csr = a_.csr.view();
     const CsrEntries<TB> a{csr.col_idx, static_cast<const TB*>(csr.values), csr.scale * b.scale};
-    const auto kernel = cut.twos_end > 0 ? csr_row_split_kernel<TB, TC, kLanes, kPieces, true>
-                                         : csr_row_split_kernel<TB, TC, kLanes, kPieces, false>;
+    const auto kernel = a_.empty.any() ? csr_row_split_kernel<TB, TC, kLanes, kPieces, true, true>
+                        : cut.twos_end > 0
+                            ? csr_row_split_kernel<TB, TC, kLanes, kPieces, true, false>
+                            : csr_row_split_kernel<TB, TC, kLanes, kPieces, false, false>;
     launch_dependent(kernel, grid, dim3(kThreads), 0, stream, overlap_, work, a,
                      static_cast<const TB*>(b.data), static_cast<std::uint32_t>(b.ld * sizeof(TB)),
                      static_cast<TC*>(c.data), c.ld, n_);

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "common/empty_rows.cuh"
 #include "common/sums.cuh"
 #include "gpu/element.cuh"
 #include "jagged_slices/format.hpp"
@@ -50,6 +51,8 @@ struct Arguments {
   // A CTA lets the next launch in when it starts, not once the launch before has ended. CTAs of the
   // next launch then read their slices.
   bool lets_next_in_at_once;
+  Clearing empty;  // by the CTAs from this one on:
+  unsigned clearing_from;
 };
 
 // Rows of B and C begin `stride` elements after one another; `columns` of them count.
@@ -272,6 +275,9 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
     multiply(const __grid_constant__ Arguments<SumOf<TB>> in, const __grid_constant__ Dense dense) {
   const std::uint32_t index = blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
   if (in.lets_next_in_at_once) ptx::griddepcontrol_launch_dependents();
+  if (blockIdx.x >= in.clearing_from)
+    return clear_rows(static_cast<TC*>(dense.c), dense.c_stride, dense.columns, in.empty,
+                      index - in.clearing_from * (kThreads / 32));
   if (index >= in.slice_count) return;
   const Slice slice = in.slices[index];
   const int log2_places = static_cast<int>(slice.log2_places);

@@ -259,14 +259,14 @@ unsigned ctas_for(std::int64_t count, int per_cta) {
 struct Most {
   std::int64_t long_rows, parts, slices, slots;
 
-  Most(const DeviceCsr& a, const JaggedShape& shape) {
-    long_rows = std::min(a.rows, a.nnz / shape.whole());
-    parts = long_rows + a.nnz / (JaggedShape::kTeam * shape.whole());
+  Most(std::int64_t rows, std::int64_t nnz, const JaggedShape& shape) {
+    long_rows = std::min(rows, nnz / shape.whole());
+    parts = long_rows + nnz / (JaggedShape::kTeam * shape.whole());
     // A row that takes more than one place has over most_steps / 2 entries for each.
-    const std::int64_t places = a.rows + 2 * a.nnz / shape.most_steps;
+    const std::int64_t places = rows + 2 * nnz / shape.most_steps;
     const std::int64_t of_teams = parts * JaggedShape::kTeam;
-    slices = of_teams + std::min(a.rows, places / shape.places) + kClasses + 1;
-    slots = of_teams + a.rows + (1 << kClasses);
+    slices = of_teams + std::min(rows, places / shape.places) + kClasses + 1;
+    slots = of_teams + rows + (1 << kClasses);
   }
 };
 
@@ -318,23 +318,24 @@ void launch_move(const DeviceSlices& slices, const typename Move::Arguments& arg
 
 }  // namespace
 
-DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
+DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order, std::int64_t row_count,
                           const std::int32_t* row_ids, const JaggedShape& shape, bool packs,
                           Device& device) {
   const cudaStream_t stream = stream_of(device);
-  const Rows rows{a.row_ptr, row_order, a.rows, shape};
-  const unsigned tiles = std::max(1U, ctas_for(a.rows, kTile));
+  const Rows rows{a.row_ptr, row_order, row_count, shape};
+  const unsigned tiles = std::max(1U, ctas_for(row_count, kTile));
   const ToldToHost told(device);
-  const Most most(a, shape);
+  const Most most(row_count, a.nnz, shape);
   DeviceSlices out;
   out.shape = shape;
+  out.row_count = row_count;
   allocate_index(most, packs, device, out);
   MemoryLayout layout;
   const std::size_t totals_at = layout.add(tiles * sizeof(Totals));
   const std::size_t classes_at = layout.add(sizeof(Classes));
   const std::size_t unpacked_at = layout.add(sizeof(int));
-  const std::size_t rows_at = layout.add(a.rows * sizeof(std::int32_t));
-  const std::size_t entries_at = layout.add(a.rows * sizeof(std::int64_t));
+  const std::size_t rows_at = layout.add(row_count * sizeof(std::int32_t));
+  const std::size_t entries_at = layout.add(row_count * sizeof(std::int64_t));
   const Buffer scratch = device.allocate(layout.bytes());
   auto* const totals = array_at<Totals>(scratch, totals_at);
   auto* const classes = array_at<Classes>(scratch, classes_at);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "common/empty_rows.hpp"
 #include "jagged_slices/format.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
@@ -14,7 +15,8 @@ namespace spmmbench::jagged {
 struct DeviceSlices {
   JaggedShape shape;
   std::int64_t count = 0, parts = 0, long_row_count = 0;
-  Buffer index;  // the memory of these, with room for more:
+  std::int64_t row_count = 0;  // of all slices
+  Buffer index;                // the memory of these, with room for more:
   JaggedSlices::Slice* slices = nullptr;
   std::uint16_t* row_lengths = nullptr;
   std::int32_t* row_ids = nullptr;
@@ -25,12 +27,14 @@ struct DeviceSlices {
   std::uint32_t* packed = nullptr;        // likewise
   std::int32_t* col_idx = nullptr;        // null, like `values`, where all entries are packed
   void* values = nullptr;
-  Buffer rows;  // RowOfPlace of every place of a slice, for replace_values and write_back
+  Buffer rows;      // RowOfPlace of every place of a slice, for replace_values and write_back
+  EmptyRows empty;  // that no slice has
 };
 
-// `row_order`, `row_ids`: int32 on the device, or null, as in JaggedSlices::build. `packs`: as in
-// pack, for values of 16 bits. Returns when all is there. Throws DeviceError.
-DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
+// `row_order`, of `row_count` rows, and `row_ids`: int32 on the device, or null, as in
+// JaggedSlices::build. `packs`: as in pack, for values of 16 bits. Returns when all is there.
+// Throws DeviceError.
+DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order, std::int64_t row_count,
                           const std::int32_t* row_ids, const JaggedShape& shape, bool packs,
                           Device& device);
 

@@ -39,7 +39,8 @@ class Builder {
  private:
   void sort_by_places() {
     rows_of_.resize(log2_slice_ + 1);
-    for (std::int64_t place = 0; place < a_.rows; ++place) {
+    const std::int64_t rows = row_order_.empty() ? a_.rows : std::ssize(row_order_);
+    for (std::int64_t place = 0; place < rows; ++place) {
       const std::int64_t row = row_order_.empty() ? place : row_order_[place];
       const std::int64_t length = a_.row_length(row);
       (out_.shape.is_too_long(length) ? too_long_ : rows_of_[out_.shape.log2_places_of(length)])

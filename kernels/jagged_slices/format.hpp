@@ -109,8 +109,8 @@ struct JaggedSlices {
   std::vector<double> values64;  // where `a` has them
 
   // The device builds the same (kernels/jagged_slices/device_build.hpp). Slices take rows of
-  // equally many places in the order `row_order`, or as they come where it is empty. Row i of `a`
-  // is row row_ids[i] of C, or i where row_ids is empty.
+  // equally many places in the order `row_order`, which may lack empty rows, or as they come where
+  // it is empty. Row i of `a` is row row_ids[i] of C, or i where row_ids is empty.
   static JaggedSlices build(const CsrMatrix& a, std::span<const std::int32_t> row_order,
                             std::span<const std::int32_t> row_ids, const JaggedShape& shape);
   CsrMatrix unpack() const;  // in the order of C

@@ -38,9 +38,12 @@
 #include "jagged_slices/format.hpp"
 #include "jagged_slices/order.hpp"
 #include "jagged_slices/tiling.hpp"
+#include "row_order/degree_order.hpp"
 #include "row_order/resident_orders.hpp"
+#include "select/features.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
+#include "window/device_survey.hpp"
 
 namespace spmmbench::jagged_slices {
 namespace {
@@ -62,6 +65,10 @@ bool packs_entries(std::int64_t n, Precision precision) {
 const auto kSteps =
     auto_integer_option("steps", 1, 64, "most entries per lane of rows that take part of a warp");
 
+// Empty rows are left out from this share of them on. Where fewer are empty, more rows lose a
+// neighbour in C than slices end. Measured (docs/decisions/jagged-slices.md).
+constexpr double kLeastEmpty = 0.75;
+
 // From this many nonzeros on a row is cut into smaller parts in products with a vector, which end
 // when the longest row does. Shorter rows would lose by that. Measured
 // (docs/decisions/jagged-slices.md).
@@ -70,24 +77,23 @@ constexpr std::int64_t kLongRow = 4096;
 // With few entries per lane, lanes end sooner and more warps have work. With many entries fewer
 // sums are exchanged, which pays once the device is full and rows are long enough. Measured
 // (docs/decisions/jagged-slices.md).
-jagged::JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector, bool long_row,
-                                 const Options& options) {
-  const std::int64_t row = a.nnz() / std::max<std::int64_t>(a.m(), 1);
+jagged::JaggedShape choose_shape(std::int64_t nnz, std::int64_t rows, int places, bool is_vector,
+                                 bool long_row, const Options& options) {
+  const std::int64_t row = nnz / std::max<std::int64_t>(rows, 1);
   const std::int64_t many = is_vector ? 2'000'000 : 450'000;
-  const int steps = row >= 20 && a.nnz() > 4'000'000 ? 32 : row >= 12 && a.nnz() > many ? 16 : 8;
+  const int steps = row >= 20 && nnz > 4'000'000 ? 32 : row >= 12 && nnz > many ? 16 : 8;
   jagged::JaggedShape shape;
   shape.places = places;
   shape.most_steps = kSteps(options).value_or(steps);
-  shape.whole_steps =
-      std::max(jagged::whole_steps(a.nnz(), is_vector && long_row), shape.most_steps);
+  shape.whole_steps = std::max(jagged::whole_steps(nnz, is_vector && long_row), shape.most_steps);
   return shape;
 }
 
 // Whether a lane keeps four loads of B in flight in more warps rather than eight in fewer: better
 // for many short rows, and for wider B once the device is full.
-bool prefers_many_warps(const SparseOperand& a, int lanes_per_row) {
-  const std::int64_t row = a.nnz() / std::max<std::int64_t>(a.m(), 1);
-  const std::int64_t entries = a.nnz() * lanes_per_row;
+bool prefers_many_warps(std::int64_t nnz, std::int64_t rows, int lanes_per_row) {
+  const std::int64_t row = nnz / std::max<std::int64_t>(rows, 1);
+  const std::int64_t entries = nnz * lanes_per_row;
   if (lanes_per_row == 1) return entries > 1'200'000 && row < 12;
   const std::int64_t full = lanes_per_row == 2 ? 2'900'000 : 1'300'000;
   return entries > full || (entries > 300'000 && row < 9);
@@ -103,7 +109,7 @@ class JaggedSlicesPlan final : public Plan {
         order_(std::move(order)),
         tiling_(tiling),
         n_(n),
-        many_warps_(prefers_many_warps(operand, tiling.lanes)),
+        many_warps_(prefers_many_warps(operand.nnz(), a.row_count, tiling.lanes)),
         overlap_(kernels_wait()),
         is_clear_(a.long_row_count == 0) {
     const auto timed = stages.scope("build");
@@ -137,7 +143,8 @@ class JaggedSlicesPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    report.device_bytes += sum_of_bytes(a_.index, a_.entries, a_.rows, partial_sums_, arrivals_);
+    report.device_bytes +=
+        sum_of_bytes(a_.index, a_.entries, a_.rows, a_.empty, partial_sums_, arrivals_);
     report.params["order"] = order_;
     report.params["steps"] = fmt::format("{}", a_.shape.most_steps);
     report.metrics["slices"] = static_cast<double>(a_.count);
@@ -173,6 +180,8 @@ class JaggedSlicesPlan final : public Plan {
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kWarps = jagged::kThreads / kWarpLanes;
     using Sum = SumOf<TB>;
+    const Clearing empty(a_.empty, n_ * static_cast<std::int64_t>(sizeof(TC)));
+    const auto multiplying = static_cast<unsigned>((a_.count + kWarps - 1) / kWarps);
     const jagged::Arguments<Sum> in{.slices = a_.slices,
                                     .slice_count = static_cast<std::uint32_t>(a_.count),
                                     .row_lengths = a_.row_lengths,
@@ -185,7 +194,9 @@ class JaggedSlicesPlan final : public Plan {
                                     .first_columns = a_.first_columns,
                                     .partial_sums = partial_sums_.as<Sum>(),
                                     .arrivals = arrivals_.as<unsigned>(),
-                                    .lets_next_in_at_once = lets_next_in_at_once()};
+                                    .lets_next_in_at_once = lets_next_in_at_once(),
+                                    .empty = empty,
+                                    .clearing_from = multiplying};
     const jagged::Dense dense{
         .b = b.data,
         .b_row_bytes = static_cast<std::uint32_t>(b.row_stride() * sizeof(TB)),
@@ -193,7 +204,8 @@ class JaggedSlicesPlan final : public Plan {
         .c_stride = c.row_stride(),
         .columns = static_cast<int>(n_),
         .scale = operand_.scale() * b.scale};
-    const dim3 grid(static_cast<unsigned>((a_.count + kWarps - 1) / kWarps));
+    const auto clearing = static_cast<unsigned>((empty.warps() + kWarps - 1) / kWarps);
+    const dim3 grid(multiplying + clearing);
     launch_dependent(jagged::multiply<TB, TC, kColumns, kLanesPerRow, kUnroll, kMinBlocksPerSm>,
                      grid, dim3(jagged::kThreads), 0, stream, overlap_, in, dense);
   }
@@ -271,14 +283,26 @@ class JaggedSlicesPrepared final : public Prepared, public ReadsNewValues {
   jagged::DeviceSlices build(const std::string& order, int places, bool is_vector, bool packs,
                              StageTimer& cost) {
     const DeviceCsr& a = csr(cost);
-    const Buffer& rows = orders_.get(a, order, cost);
+    const Buffer* rows = &orders_.get(a, order, cost);
     const auto timed = cost.scope("build");
     bring_operand_up_to_date(device_.stream());
     const Buffer row_ids = device_.upload(a_.row_ids);
+    DeviceNonemptyRows nonempty;
+    nonempty.count = a.rows;
+    if (leaves_out_empty_rows(a_, a, kLeastEmpty, device_)) {
+      nonempty = split_empty_rows(a, *rows, device_);
+      rows = &nonempty.rows;
+    }
     const bool long_row = is_vector && jagged::longest_row(a, device_) >= kLongRow;
-    return jagged::build_slices(a, rows.as<std::int32_t>(), row_ids.as<std::int32_t>(),
-                                choose_shape(a_, places, is_vector, long_row, options_), packs,
-                                device_);
+    const jagged::JaggedShape shape =
+        choose_shape(a.nnz, nonempty.count, places, is_vector, long_row, options_);
+    EmptyRows empty(nonempty.empty, nonempty.empty_count, row_ids.as<std::int32_t>(), a.rows,
+                    device_);
+    jagged::DeviceSlices out =
+        jagged::build_slices(a, rows->as<std::int32_t>(), nonempty.count,
+                             row_ids.as<std::int32_t>(), shape, packs, device_);
+    out.empty = std::move(empty);
+    return out;
   }
 
   SparseOperand a_;
@@ -307,8 +331,8 @@ class JaggedSlicesKernel final : public Kernel {
     const Tiling tiling = tiling_of(problem.n, problem.precision);
     const int places = kWarpLanes / tiling.lanes;
     // As if there were a long row: looking for one would read all row pointers.
-    const jagged::JaggedShape shape =
-        choose_shape(problem, places, tiling.columns == 1, true, problem.options);
+    const jagged::JaggedShape shape = choose_shape(problem.nnz(), problem.m(), places,
+                                                   tiling.columns == 1, true, problem.options);
     // The worst case: every row has a slice of its own, and its entries are
     // held packed and not packed. While slices are built, A and its sorted rows are there, too.
     const std::int64_t parts = 2 * problem.nnz() / (shape.whole_steps * places);

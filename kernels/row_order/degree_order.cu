@@ -34,8 +34,8 @@ __global__ void number_rows_and_lengths(DeviceCsr a, std::int32_t* rows, std::in
   lengths[row] = static_cast<std::int32_t>(a.row_ptr[row + 1] - a.row_ptr[row]);
 }
 
-__global__ void look_up(const std::int32_t* from, const std::int32_t* places, std::int32_t* to,
-                        std::int64_t count) {
+template <class T>
+__global__ void look_up(const T* from, const std::int32_t* places, T* to, std::int64_t count) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kRowThreads + threadIdx.x;
   if (i < count) to[i] = from[places[i]];
 }
@@ -130,6 +130,17 @@ Buffer rows_at_places(const std::int32_t* from, const Buffer& places, std::int64
                                                                    to.as<std::int32_t>(), count);
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
+  return to;
+}
+
+Buffer row_pointers_at(const DeviceCsr& a, const Buffer& rows, std::int64_t count, Device& device) {
+  Buffer to = device.allocate((count + 1) * sizeof(std::int64_t));
+  auto* const begins = to.as<std::int64_t>();
+  look_up<<<row_ctas(count), kRowThreads, 0, row_stream(device)>>>(
+      a.row_ptr, rows.as<std::int32_t>(), begins, count);
+  SPMMBENCH_CUDA_LAUNCHED();
+  SPMMBENCH_CUDA(cudaMemcpyAsync(begins + count, a.row_ptr + a.rows, sizeof *begins,
+                                 cudaMemcpyDeviceToDevice, row_stream(device)));
   return to;
 }
 

@@ -24,4 +24,7 @@ DeviceNonemptyRows split_empty_rows(const DeviceCsr& a, const Buffer& order, Dev
 Buffer rows_at_places(const std::int32_t* from, const Buffer& places, std::int64_t count,
                       Device& device);
 
+// The row pointers of these rows, ascending ones without which A has no nonzeros, and the end.
+Buffer row_pointers_at(const DeviceCsr& a, const Buffer& rows, std::int64_t count, Device& device);
+
 }  // namespace spmmbench

@@ -17,6 +17,7 @@
 #include "gpu/cuda_check.hpp"
 #include "gpu/told_to_host.hpp"
 #include "ptx/griddepcontrol.cuh"
+#include "select/features.hpp"
 #include "window/device_window.cuh"
 #include "window/group_windows.cuh"
 #include "window/row_at_nonzero.cuh"
@@ -324,6 +325,17 @@ HubColumns find_hub_columns(const DeviceCsr& a, Device& device) {
 double share_of_empty_rows(const DeviceCsr& a, Device& device) {
   const ToldToHost there(device);
   return empty_share_of(survey(a, nullptr, SurveyGrid{}, true, there, device));
+}
+
+bool leaves_out_empty_rows(const SparseOperand& a, const DeviceCsr& there, double least_share,
+                           Device& device) {
+  // Warps for fewer rows have room on the device all at once, and a sample would take a tenth of
+  // the preparation.
+  constexpr std::int64_t kManyRows = 1 << 17;
+  if (there.rows < kManyRows) return false;
+  const double share =
+      a.features != nullptr ? a.features->empty_rows : share_of_empty_rows(there, device);
+  return share >= least_share;
 }
 
 }  // namespace spmmbench

@@ -61,4 +61,9 @@ class DeviceSurvey final : public window::Survey {
 HubColumns find_hub_columns(const DeviceCsr& a, Device& device);
 double share_of_empty_rows(const DeviceCsr& a, Device& device);
 
+// Whether kernels that multiply row by row leave empty rows out: if A, which is `there` on the
+// device, has many rows, and at least this share of them is empty, as a sample shows it.
+bool leaves_out_empty_rows(const SparseOperand& a, const DeviceCsr& there, double least_share,
+                           Device& device);
+
 }  // namespace spmmbench

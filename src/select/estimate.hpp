@@ -61,7 +61,7 @@ struct Estimate {
 
 enum class Standing {
   left_out,  // the kernel cannot gain on such a matrix, or not be prepared in reasonable time
-  trial,  // it is not expected to gain over another one: to be run only where it is measured
+  trial,     // it is not expected to gain over another one: to be run only where it is measured
   full,
 };
 

@@ -10,6 +10,7 @@
 #include "core/row_lengths.hpp"
 #include "devices.hpp"
 #include "downloaded.hpp"
+#include "format/wcsr.hpp"
 #include "gpu/csr_on_device.hpp"
 #include "jagged_slices/gathered_sectors.hpp"
 #include "shapes.hpp"
@@ -138,7 +139,8 @@ void expect_host_slices(Device& device, const CsrMatrix& matrix, Precision preci
   const CsrOnDevice a(matrix, precision, device);
   const Buffer rows = device.upload(order), ids = device.upload(row_ids);
   const jagged::DeviceSlices got = jagged::build_slices(
-      a.view(), rows.as<std::int32_t>(), ids.as<std::int32_t>(), shape, packs, device);
+      a.view(), rows.as<std::int32_t>(), order.empty() ? matrix.rows : std::ssize(order),
+      ids.as<std::int32_t>(), shape, packs, device);
   ASSERT_EQ(got.count, std::ssize(host.slices));
   ASSERT_EQ(got.parts, std::ssize(host.part_of));
   ASSERT_EQ(got.long_row_count, std::ssize(host.long_rows));
@@ -175,6 +177,9 @@ TEST(SlicesDeviceBuild, GivesTheBytesOfTheHostBuild) {
                              packs);
           expect_host_slices(device, matrix, precision, shape, named_order(matrix, "degree"),
                              reversed, packs);
+          if (const auto nonempty = leave_out_empty_rows(matrix, {}))
+            expect_host_slices(device, matrix, precision, shape, nonempty->row_order, reversed,
+                               packs);
         }
     }
 }

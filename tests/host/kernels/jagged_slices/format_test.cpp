@@ -68,6 +68,21 @@ TEST(JaggedSlices, SlicesTakeRowsInTheGivenOrder) {
   }
 }
 
+TEST(JaggedSlices, AnOrderMayLackEmptyRows) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices()) {
+    std::vector<std::int32_t> order;
+    for (std::int32_t row = 0; row < matrix.rows; ++row)
+      if (matrix.row_length(row) > 0) order.push_back(row);
+    if (order.empty()) continue;  // which stands for the natural order
+    for (const JaggedShape& shape : kShapes) {
+      const JaggedSlices slices = JaggedSlices::build(matrix, order, {}, shape);
+      EXPECT_TRUE(slices.unpack() == matrix) << name;
+      for (const std::int32_t row : slices.row_ids)
+        EXPECT_TRUE(row < 0 || matrix.row_length(row) > 0) << name << ", row " << row;
+    }
+  }
+}
+
 TEST(JaggedSlices, AnOrderOfRowsKeepsTheirPlacesInC) {
   for (const auto& [name, matrix] : testing::adversarial_matrices()) {
     const std::vector<std::int32_t> order = reversed_ids(matrix.rows);
