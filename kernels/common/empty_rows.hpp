@@ -10,6 +10,11 @@
 
 namespace spmmbench {
 
+// Formats leave empty rows out from this share of them on. Where fewer are empty, more rows lose a
+// neighbour in C than slices end, and preparation takes longer than a few products gain. Measured
+// (docs/decisions/jagged-slices.md).
+inline constexpr double kLeastEmpty = 0.75;
+
 // A set of rows of C, a bit for each, in memory of the device: a list would have as many bytes as a
 // vector C.
 class EmptyRows {

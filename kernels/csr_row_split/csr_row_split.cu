@@ -244,9 +244,6 @@ const auto kSplit = auto_integer_option<std::int64_t>(
     "split", 1, INT32_MAX,
     "most nonzeros per segment, more of very long rows; longer rows are cut");
 
-// Empty rows are left out from this share of them on (docs/decisions/jagged-slices.md).
-constexpr double kLeastEmpty = 0.5;
-
 // With long segments few groups have work at the end of a small matrix; short segments cost
 // atomics. So about one segment per warp of the device, within the range that was best for large
 // matrices.

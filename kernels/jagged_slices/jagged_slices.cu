@@ -65,10 +65,6 @@ bool packs_entries(std::int64_t n, Precision precision) {
 const auto kSteps =
     auto_integer_option("steps", 1, 64, "most entries per lane of rows that take part of a warp");
 
-// Empty rows are left out from this share of them on. Where fewer are empty, more rows lose a
-// neighbour in C than slices end. Measured (docs/decisions/jagged-slices.md).
-constexpr double kLeastEmpty = 0.75;
-
 // From this many nonzeros on a row is cut into smaller parts in products with a vector, which end
 // when the longest row does. Shorter rows would lose by that. Measured
 // (docs/decisions/jagged-slices.md).

@@ -363,7 +363,9 @@ TEST(Selection, TwoOfFourIsACandidateWhereNoSampledRowHasThree) {
 }
 
 Estimate estimate_of(std::string_view spec, const MatrixFeatures& f, std::int64_t n) {
-  const Product product(f, Shape{.n = n}, Precision::fp16, device_model({.sm_count = 132}, {}));
+  DeviceInfo device;
+  device.sm_count = 132;
+  const Product product(f, Shape{.n = n}, Precision::fp16, device_model(device, {}));
   return (*std::ranges::find(estimators(), spec, [](const auto& one) { return one->spec; }))
       ->estimate(product)
       .value();
