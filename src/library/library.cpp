@@ -67,11 +67,11 @@ struct spmmbench_prepared {
   std::unique_ptr<spmmbench::RowOrders> orders;
   spmmbench::Problem problem;  // its shape is not used
   std::unique_ptr<spmmbench::Prepared> prepared;
-  std::uint64_t bytes_to_host = 0;  // in prepare
-  std::uint64_t not_waited = 0;     // UNCHECKED or CHECKED_LATE where nobody waits for A
-  bool in_order = false;            // nobody waits for preparations
-  std::atomic<bool> unwaited{false};
-  bool has_new_values = false;  // perhaps on a stream that is not waited for
+  std::uint64_t bytes_to_host = 0;    // in prepare
+  std::uint64_t not_waited = 0;       // UNCHECKED or CHECKED_LATE where nobody waits for A
+  bool in_order = false;              // nobody waits for preparations
+  std::atomic<bool> unwaited{false};  // the last one, until a launch on another stream waits
+  bool has_new_values = false;        // perhaps on a stream that is not waited for
   // Until the check of an A that was read ahead is known to be good; for ever where it is not.
   std::atomic<bool> pending{false};
 };
@@ -227,7 +227,8 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
     out->plan = prepared->prepared->bind(shape, measured);
     out->launches.emplace(*out->plan, prepared->kernel->info(), device);
     if (prepared->pending) prepared->a->mark();
-    if (!prepared->in_order) device.synchronize();
+    if (prepared->in_order) prepared->unwaited = true;
+    else device.synchronize();
     out->bytes_to_host = prepared->bytes_to_host + device.bytes_to_host() - before;
     turn.end();
     pass_on(measured, stages);

@@ -136,6 +136,44 @@ static int try_shape(const spmmbench_kernel* kernel, spmmbench_prepared* prepare
   return wrong != 0;
 }
 
+/* UNCHECKED: whatever was bound last, a first launch on another stream waits for it, so that it is
+ * refused in a capture until the plan is settled. 0: right. */
+static int try_unchecked(const spmmbench_kernel* kernel, spmmbench_problem problem,
+                         cudaStream_t stream) {
+  static const int columns[] = {8, 32};
+  spmmbench_prepared* prepared = NULL;
+  int i, wrong = 0;
+  problem.flags = SPMMBENCH_UNCHECKED;
+  if (kernel->prepare(kernel, &problem, NULL, &prepared) != SPMMBENCH_OK) return 1;
+  for (i = 0; i < 2; ++i) {
+    const int n = columns[i];
+    spmmbench_shape shape = {sizeof shape, n,   SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0, 0, NULL,
+                             NULL,         NULL};
+    spmmbench_dense b = {sizeof b, NULL, COLS, n, n, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F16, 0};
+    spmmbench_dense c = {sizeof c, NULL, ROWS, n, n, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0};
+    spmmbench_plan* plan = NULL;
+    cudaGraph_t graph;
+    spmmbench_status captured;
+    b.data = on_device(NULL, sizeof(uint16_t) * COLS * n);
+    c.data = on_device(NULL, sizeof(float) * ROWS * n);
+    if (kernel->bind(prepared, &shape, NULL, &plan) != SPMMBENCH_OK) return 1;
+    cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    captured = kernel->launch(plan, &b, &c, stream);
+    cuda(cudaStreamEndCapture(stream, &graph));
+    cuda(cudaGraphDestroy(graph));
+    if (captured != SPMMBENCH_INVALID && ++wrong)
+      printf("  n=%d: captured while preparation may run\n", n);
+    if (kernel->launch(plan, &b, &c, stream) != SPMMBENCH_OK && ++wrong)
+      printf("  n=%d: %s\n", n, library->last_error());
+    cuda(cudaStreamSynchronize(stream));
+    kernel->destroy_plan(plan);
+    cuda(cudaFree((char*)b.data - SHIFT));
+    cuda(cudaFree((char*)c.data - SHIFT));
+  }
+  kernel->destroy_prepared(prepared);
+  return wrong != 0;
+}
+
 int main(void) {
   static int32_t row_ptr[ROWS + 1], col_idx[NNZ];
   static uint16_t values[NNZ];
@@ -177,6 +215,7 @@ int main(void) {
       wrong += try_shape(kernel, prepared, shapes[i].n, shapes[i].ld, col_idx, stream);
     wrong += try_vector(kernel, prepared, col_idx, stream);
     kernel->destroy_prepared(prepared);
+    if (strcmp(kernel->name, "csr_merge") == 0) wrong += try_unchecked(kernel, problem, stream);
   }
   printf("%d wrong\n", wrong);
   return wrong;
