@@ -49,7 +49,7 @@ struct Variant {
   int threads;
   int stage_bytes, inbox_bytes;
   int box_columns, box_line_bytes;  // of row-major B
-  bool stores_chunks;
+  bool packs_rows, stores_chunks;
   using Multiply = void (*)(cluster::Arguments, CUtensorMap, CUtensorMap, CUtensorMap, DenseView);
   Multiply alone, in_cluster;  // a CTA walks all of K, or part of it
 
@@ -71,6 +71,7 @@ Variant variant(ElementType type) {
           Shape::kInboxBytes,
           Shape::kBoxColumns,
           Shape::kBoxLineBytes,
+          Shape::kPacksRows,
           Shape::kStoresChunks,
           cluster::multiply_tiles<Shape, false>,
           cluster::multiply_tiles<Shape, true>};
@@ -86,8 +87,10 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
     if constexpr (sizeof(T) == 1) {
       if constexpr (cluster::takes_transposed_b(kTile))
         out.push_back(variant<T, TileB::transposed, kRows, kColumns>(type));
-      if constexpr (cluster::takes_turned_b(kTile))
+      if constexpr (cluster::takes_turned_b(kTile)) {
         out.push_back(variant<T, TileB::turned, kRows, kColumns>(type));
+        out.push_back(variant<T, TileB::turned_narrow, kRows, kColumns>(type));
+      }
     } else {
       out.push_back(variant<T, TileB::row_major, kRows, kColumns>(type));
       if constexpr (cluster::takes_narrow_b(kTile))
@@ -184,17 +187,17 @@ class DenseClusterPlan final : public Plan {
 
  private:
   CUtensorMap map_of(const DenseView& b) {
-    if (variant_.tile_b == cluster::TileB::narrow) {
+    if (variant_.packs_rows) {
       // A line is addressed in 32 bits, and the last tile of k may reach past its end.
-      const std::int64_t most_rows =
-          std::numeric_limits<std::int32_t>::max() / cluster::kNarrowColumns - tile_k_;
-      arguments_.b_in_one_line = b.ld == cluster::kNarrowColumns && b.rows <= most_rows;
-      if (!arguments_.b_in_one_line) return make_tensor_map(b, tile_k_, cluster::kNarrowColumns);
-      DenseView line = b;
-      line.rows = 1;
-      line.cols = line.ld = b.rows * b.ld;
-      return make_tensor_map(line, 1, cluster::kPieceOfLine);
+      constexpr int kOfRow = cluster::kPackedRowBytes / int{sizeof(cluster::ElementOfLine)};
+      const std::int64_t most_rows = std::numeric_limits<std::int32_t>::max() / kOfRow - tile_k_;
+      arguments_.b_in_one_line =
+          b.ld * static_cast<std::int64_t>(bytes_of(b.type)) == cluster::kPackedRowBytes &&
+          b.rows <= most_rows;
+      if (arguments_.b_in_one_line) return map_of_line(b.data, b.rows * kOfRow);
     }
+    if (variant_.tile_b == cluster::TileB::narrow)
+      return make_tensor_map(b, tile_k_, cluster::kNarrowColumns);
     const auto columns = static_cast<std::uint32_t>(split_.tile.columns);
     if (variant_.tile_b == cluster::TileB::col_major)
       return make_tensor_map(b, columns, tile_k_, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
@@ -203,6 +206,12 @@ class DenseClusterPlan final : public Plan {
         with_whole_boxes(b, box_columns), tile_k_, box_columns,
         {.swizzle = variant_.box_line_bytes < 32 ? CU_TENSOR_MAP_SWIZZLE_NONE
                                                  : swizzle_of(variant_.box_line_bytes)});
+  }
+
+  static CUtensorMap map_of_line(void* data, std::int64_t length) {
+    constexpr int kPiece = cluster::kLinePieceBytes / int{sizeof(cluster::ElementOfLine)};
+    const DenseView line{data, 1, length, length, Layout::row_major, ElementType::f32};
+    return make_tensor_map(line, 1, kPiece);
   }
 
   cluster::Split split_;

@@ -45,7 +45,7 @@ template <class T, TileB kTile, int kTileRows, int kTileColumns>
 struct Shape {
   using Element = T;
   static constexpr TileB kTileB = kTile;
-  static constexpr bool kTurned = kTile == TileB::turned;
+  static constexpr bool kTurned = kTile == TileB::turned || kTile == TileB::turned_narrow;
   static constexpr auto kMajor =
       kTile == TileB::col_major || kTurned ? ptx::Major::k : ptx::Major::mn;
   // C^T = B^T * A^T (dense_cluster/columns.cuh).
@@ -58,10 +58,13 @@ struct Shape {
       (kTransposed ? kTileN : kTileM) / kWarpgroupRows * kWarpgroup;
   static constexpr int kThreads = kMultiplyingThreads + 32;
   static constexpr int kTileBytesA = kTileM * kLineBytes;
-  // A box of row-major B is kTileK by as many columns as the tile has, or a line.
-  static constexpr int kBoxColumns = std::min(kTileN, kLineBytes / int{sizeof(T)});
+  static constexpr int kColumnsB = columns_of_b(kTile, kTileN);
+  // A box of row-major B is kTileK by as many columns, or a line.
+  static constexpr int kBoxColumns = std::min(kColumnsB, kLineBytes / int{sizeof(T)});
   static constexpr int kBoxLineBytes = kBoxColumns * int{sizeof(T)};
   static constexpr int kBoxBytes = kTileK * kBoxLineBytes;
+  // Its rows have 16 bytes: without space between them they are copied as one line.
+  static constexpr bool kPacksRows = kTile == TileB::narrow || kTile == TileB::turned_narrow;
   // As wgmma reads it.
   static constexpr int kLineBytesB = kTile == TileB::row_major ? kBoxLineBytes : kLineBytes;
   static constexpr int kStageBytes = stage_bytes(kTile, {kTileM, kTileN});
@@ -87,13 +90,14 @@ struct Arguments {
   int row_tiles;     // of C
   int cluster_log2;  // of the CTAs of a cluster
   int stages;        // of a CTA's ring
-  // Narrow B without space between its rows: the map has it as one line.
+  // B without space between its rows (Shape::kPacksRows): the map has it as one line.
   bool b_in_one_line = false;
   float scale = 1;  // of A times that of B, in 8 bits
 };
 
-// Elements of narrow B in a line that are copied at once: a box has at most 256 (CUDA driver API).
-inline constexpr int kPieceOfLine = 256;
+// What is copied of that line at once: a box has at most 256 elements (CUDA driver API).
+using ElementOfLine = float;
+inline constexpr int kLinePieceBytes = 256 * int{sizeof(ElementOfLine)};
 
 // Neighbours of a row of C, of which the first has an even column.
 template <class T>
@@ -288,11 +292,11 @@ struct Loads {
     char* const to = stage + S::kTileBytesA;
     const int k = (part.first_k + i) * S::kTileK;
     if constexpr (S::kTileB == TileB::col_major) copy(map_b, to, k, part.column, full);
-    else if (S::kTileB == TileB::narrow && args.b_in_one_line)
-      for (int j = 0; j < S::kTileK * kNarrowColumns; j += kPieceOfLine)
-        copy(map_b, to + 2 * j, k * kNarrowColumns + j, 0, full);
+    else if (S::kPacksRows && args.b_in_one_line)
+      for (int j = 0; j < S::kTileK * kPackedRowBytes; j += kLinePieceBytes)
+        copy(map_b, to + j, (k * kPackedRowBytes + j) / int{sizeof(ElementOfLine)}, 0, full);
     else
-      for (int j = 0; j < S::kTileN / S::kBoxColumns; ++j)
+      for (int j = 0; j < S::kColumnsB / S::kBoxColumns; ++j)
         copy(map_b, to + j * S::kBoxBytes, part.column + j * S::kBoxColumns, k, full);
   }
 
@@ -304,8 +308,8 @@ struct Loads {
   }
 };
 
-// Narrow B: columns 8 to 15 are the next 8 of k, and so on, also beyond the end of the stage. What
-// comes of them lies beyond the columns of C.
+// Narrow B: columns 8 to 15 are the next 8 of k, and so on, also beyond the end of the stage, as
+// are columns 16 to 31 of one that was turned. What comes of them lies beyond the columns of C.
 template <class S>
 __device__ std::uint64_t descriptor_of_b(const char* tile) {
   constexpr int kBlock = 8 * kNarrowColumns * 2;
@@ -380,7 +384,7 @@ __device__ void multiply_and_promote(float (&acc)[S::kAccumulators], const typen
   const auto start = [&](PartialSums<S>& part) {
     ring.wait_full(at);
     const char* const stage = ring.stage(at.stage);
-    if constexpr (S::kTurned) turn_columns<S::kTileN>(ring.stage(at.stage) + S::kTileBytesA);
+    if constexpr (S::kTurned) turn_columns<S::kColumnsB>(ring.stage(at.stage) + S::kTileBytesA);
     if constexpr (S::kTransposed) {
       columns.read(part.columns, stage + S::kTileBytesA);
       multiply_transposed_stage(part, stage);

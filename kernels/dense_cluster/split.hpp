@@ -27,12 +27,14 @@ inline constexpr Tile kLargestTile = {128, 128};
 // swizzle; the tile's other columns are rows of B that follow, and are not stored. A tile of 32
 // columns has work for a cluster of eight.
 inline constexpr int kNarrowColumns = 8;
+inline constexpr int kPackedRowBytes = 16;
 constexpr bool takes_narrow_b(const Tile& tile) { return tile.rows == 64 && tile.columns <= 32; }
 // Row-major B in 8 bits is wgmma's first operand, whose 64 rows are columns of B.
 inline constexpr int kTransposedColumns = 64;
 constexpr bool takes_transposed_b(const Tile& tile) { return tile.columns >= kTransposedColumns; }
-// With few columns most of these rows would be empty. Then B is turned in shared memory.
-inline constexpr int kTurnedColumns = 32;
+// With few columns most of these rows would be empty. Then B is turned in shared memory, up to 16
+// columns in rows of 16 bytes.
+inline constexpr int kTurnedColumns = 32, kTurnedNarrowColumns = 16;
 constexpr bool takes_turned_b(const Tile& tile) {
   return tile.rows == 64 && tile.columns <= kTurnedColumns;
 }
@@ -49,22 +51,29 @@ struct Extents {
 
 // What a stage holds of B.
 enum class TileB {
-  col_major,   // a line per column, with the k of the stage
-  row_major,   // a line for each k, or two: the columns of a tile, at most 64 a line
-  narrow,      // row-major: 8 columns for each k
-  transposed,  // row-major in 8 bits: a line for each k
-  turned,      // the same with few columns, which is made a line per column there
+  col_major,      // a line per column, with the k of the stage
+  row_major,      // a line for each k, or two: the columns of a tile, at most 64 a line
+  narrow,         // row-major: 8 columns for each k
+  transposed,     // row-major in 8 bits: a line for each k
+  turned,         // the same with few columns, which is made a line per column there
+  turned_narrow,  // turned: 16 columns for each k
 };
 constexpr TileB tile_b_of(const Extents& of) {
   if (of.layout == Layout::col_major) return TileB::col_major;
-  if (of.value_bytes == 1) return of.n <= kTurnedColumns ? TileB::turned : TileB::transposed;
+  if (of.value_bytes == 1)
+    return of.n <= kTurnedNarrowColumns ? TileB::turned_narrow
+           : of.n <= kTurnedColumns     ? TileB::turned
+                                        : TileB::transposed;
   return of.n <= kNarrowColumns ? TileB::narrow : TileB::row_major;
 }
-constexpr int tile_bytes_b(TileB b, int columns) {
-  return (b == TileB::narrow ? kNarrowColumns : columns) * kLineBytes;
+// Of a tile that has so many.
+constexpr int columns_of_b(TileB b, int columns) {
+  return b == TileB::narrow          ? kNarrowColumns
+         : b == TileB::turned_narrow ? kTurnedNarrowColumns
+                                     : columns;
 }
 constexpr int stage_bytes(TileB b, const Tile& tile) {
-  return tile.rows * kLineBytes + tile_bytes_b(b, tile.columns);
+  return (tile.rows + columns_of_b(b, tile.columns)) * kLineBytes;
 }
 // A thread has a quarter as many pairs of sums as the tile has columns, and every CTA adds at least
 // one of them.
@@ -78,7 +87,7 @@ constexpr bool may_take(const Tile& tile, const Extents& of) {
   const TileB b = tile_b_of(of);
   if (b == TileB::narrow) return takes_narrow_b(tile);
   if (b == TileB::transposed) return takes_transposed_b(tile);
-  if (b == TileB::turned) return takes_turned_b(tile);
+  if (b == TileB::turned || b == TileB::turned_narrow) return takes_turned_b(tile);
   return of.n > 1 || tile.columns < kCopiedColumns;
 }
 

@@ -70,10 +70,12 @@ TEST(DenseSplit, EightBitsTakeHalfOfTheStages) {
 }
 
 TEST(DenseSplit, EightBitsOfRowMajorBAreTurnedWhereColumnsAreFew) {
-  for (const std::int64_t n : {2, 8, 32, 33, 64}) {
+  for (const std::int64_t n : {2, 16, 17, 32, 33, 64}) {
     const bool few = n <= kTurnedColumns;
     const Extents rows{512, 2048, n, Layout::row_major, 1};
-    EXPECT_EQ(tile_b_of(rows), few ? TileB::turned : TileB::transposed);
+    EXPECT_EQ(tile_b_of(rows), n <= kTurnedNarrowColumns ? TileB::turned_narrow
+                               : few                     ? TileB::turned
+                                                         : TileB::transposed);
     // The nearest tile to the one that is wanted.
     EXPECT_EQ(choose_split(rows, kSms, {.columns = 16}).tile.columns, few ? 16 : 64);
     EXPECT_EQ(choose_split(rows, kSms, {.columns = 128}).tile.rows == 64, few);
