@@ -45,7 +45,7 @@ struct Arguments {
   const std::int32_t* col_idx;        // of slices that are not packed
   const void* values;                 // likewise
   const std::uint32_t* packed;        // of slices that are
-  const std::int32_t* first_columns;  // [slice]
+  const std::int32_t* first_columns;  // [slice], in 16 bits
   Sum* partial_sums;                  // [part][kLanesPerRow * kColumns]
   unsigned* arrivals;                 // [long row], all zero between launches
   // A CTA lets the next launch in when it starts, not once the launch before has ended. CTAs of the
@@ -110,10 +110,10 @@ struct Packed {
 
   __device__ void read(std::uint32_t i, std::uint32_t& col, float& value) const {
     const std::uint32_t entry = __ldg(entries + i);
-    const auto bits = static_cast<std::uint16_t>(entry >> 16);
+    const auto bits = static_cast<Raw<sizeof(TB)>>(entry);
     TB x;
     std::memcpy(&x, &bits, sizeof(x));
-    col = first_column + (entry & 0xFFFFU);
+    col = first_column + (entry >> kPackedValueBits<TB>);
     value = to_float(x);
   }
 };
@@ -299,16 +299,17 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
                                         dense.b_row_bytes);
   const int steps = static_cast<int>(slice.steps);
   const std::uint64_t first = slice.first_entry;
-  // Packed entries halve the bytes that a product with a vector reads; next to wider rows of B they
-  // would save little.
-  if constexpr (kColumns == 1 && sizeof(TB) == 2) {
-    if (slice.packed != 0)
-      walk.template take<kUnroll>(
-          Packed<TB>{in.packed + first, static_cast<std::uint32_t>(in.first_columns[index])},
-          steps);
-    else
+  // In 16 bits packed entries halve the bytes that a product with a vector reads; next to wider
+  // rows of B they would save little. In 8 bits they save a load of each.
+  if constexpr (sizeof(TB) == 1 || (sizeof(TB) == 2 && kColumns == 1)) {
+    if (slice.packed != 0) {
+      std::uint32_t first_column = 0;
+      if constexpr (sizeof(TB) == 2) first_column = in.first_columns[index];
+      walk.template take<kUnroll>(Packed<TB>{in.packed + first, first_column}, steps);
+    } else {
       walk.template take<kUnroll>(
           Entries<TB>{in.col_idx + first, static_cast<const TB*>(in.values) + first}, steps);
+    }
   } else {
     walk.template take<kUnroll>(
         Entries<TB>{in.col_idx + first, static_cast<const TB*>(in.values) + first}, steps);

@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// What `describe` writes. `first_columns` and `unpacked` may be null.
+// What `describe` writes. `first_columns` is null where all slices are packed, or none.
 struct Described {
   Slice* slices;
   std::uint16_t* row_lengths;
@@ -146,6 +146,7 @@ struct Described {
   RowOfPlace* rows;  // of every place
   std::int32_t* first_columns;
   int* unpacked;  // set where a slice with entries cannot be packed
+  bool packs;
 };
 
 // A row of a slice, or its part of a row that is too long.
@@ -186,11 +187,11 @@ __device__ RowOfLane row_of_lane(const Rows& in, const Classes& first, const Sor
 // Whether the columns of a slice are close enough to be packed, which is noted in `out`.
 __device__ bool note_packed(const RowOfLane& own, const std::int32_t* col_idx, std::int64_t index,
                             int lane, const Described& out) {
-  if (out.first_columns == nullptr) return false;
   const bool has = own.length > 0;
+  if (out.first_columns == nullptr) return out.packs && __any_sync(kAllLanes, has) != 0;
   const int least = __reduce_min_sync(kAllLanes, has ? col_idx[own.begin] : INT32_MAX);
   const int most = __reduce_max_sync(kAllLanes, has ? col_idx[own.begin + own.length - 1] : -1);
-  const bool packed = most >= 0 && most - least < kPackedSpan;
+  const bool packed = most >= 0 && most - least < packed_span(sizeof(std::uint16_t));
   if (lane == 0) out.first_columns[index] = packed ? least : 0;
   if (lane == 0 && most >= 0 && !packed) *out.unpacked = 1;
   return packed;
@@ -270,21 +271,22 @@ struct Most {
   }
 };
 
-void allocate_index(const Most& most, bool packs, Device& device, DeviceSlices& out) {
+void allocate_index(const Most& most, bool with_columns, Device& device, DeviceSlices& out) {
   MemoryLayout layout;
   const std::size_t slices = layout.add(most.slices * sizeof(Slice));
   const std::size_t row_lengths = layout.add(most.slots * sizeof(std::uint16_t));
   const std::size_t row_ids = layout.add(most.slots * sizeof(std::int32_t));
   const std::size_t part_of = layout.add(most.parts * sizeof(std::int32_t));
   const std::size_t long_rows = layout.add(most.long_rows * sizeof(LongRow));
-  const std::size_t first_columns = layout.add(packs ? most.slices * sizeof(std::int32_t) : 0);
+  const std::size_t first_columns =
+      layout.add(with_columns ? most.slices * sizeof(std::int32_t) : 0);
   out.index = device.allocate(layout.bytes());
   out.slices = array_at<Slice>(out.index, slices);
   out.row_lengths = array_at<std::uint16_t>(out.index, row_lengths);
   out.row_ids = array_at<std::int32_t>(out.index, row_ids);
   out.part_of = array_at<std::int32_t>(out.index, part_of);
   out.long_rows = array_at<LongRow>(out.index, long_rows);
-  if (packs) out.first_columns = array_at<std::int32_t>(out.index, first_columns);
+  if (with_columns) out.first_columns = array_at<std::int32_t>(out.index, first_columns);
   out.rows = device.allocate(most.slices * out.shape.places * sizeof(RowOfPlace));
 }
 
@@ -329,7 +331,8 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order, std
   DeviceSlices out;
   out.shape = shape;
   out.row_count = row_count;
-  allocate_index(most, packs, device, out);
+  const std::size_t value_bytes = bytes_of(a.value_type);
+  allocate_index(most, packs && value_bytes == 2, device, out);
   MemoryLayout layout;
   const std::size_t totals_at = layout.add(tiles * sizeof(Totals));
   const std::size_t classes_at = layout.add(sizeof(Classes));
@@ -357,7 +360,7 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order, std
   if (most.slices > kFewSlices) take_counts();
   // Columns of a narrow matrix fit in any case.
   auto* const unpacked = array_at<int>(scratch, unpacked_at);
-  const bool may_be_far = packs && a.cols > kPackedSpan;
+  const bool may_be_far = out.first_columns != nullptr && a.cols > packed_span(value_bytes);
   if (may_be_far) device.fill_bytes(unpacked, 0, sizeof *unpacked);
   place_rows<<<tiles, kThreads, 0, stream>>>(rows, totals, classes, row_ids, sorted);
   SPMMBENCH_CUDA_LAUNCHED();
@@ -365,7 +368,7 @@ DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order, std
     describe<<<ctas_for(out.count, kSliceThreads / 32), kSliceThreads, 0, stream>>>(
         rows, a.col_idx, classes, out.count, row_ids, sorted,
         Described{out.slices, out.row_lengths, out.row_ids, out.rows.as<RowOfPlace>(),
-                  out.first_columns, unpacked});
+                  out.first_columns, unpacked, packs});
     SPMMBENCH_CUDA_LAUNCHED();
   }
   int some_unpacked = packs ? 0 : 1;

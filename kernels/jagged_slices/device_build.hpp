@@ -22,7 +22,7 @@ struct DeviceSlices {
   std::int32_t* row_ids = nullptr;
   std::int32_t* part_of = nullptr;
   JaggedSlices::LongRow* long_rows = nullptr;
-  std::int32_t* first_columns = nullptr;  // null unless entries were to be packed
+  std::int32_t* first_columns = nullptr;  // null unless entries of 16 bits were to be packed
   Buffer entries;                         // the memory of these:
   std::uint32_t* packed = nullptr;        // likewise
   std::int32_t* col_idx = nullptr;        // null, like `values`, where all entries are packed
@@ -32,7 +32,7 @@ struct DeviceSlices {
 };
 
 // `row_order`, of `row_count` rows, and `row_ids`: int32 on the device, or null, as in
-// JaggedSlices::build. `packs`: as in pack, for values of 16 bits. Returns when all is there.
+// JaggedSlices::build. `packs`: as in pack, for values of 8 or 16 bits. Returns when all is there.
 // Throws DeviceError.
 DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order, std::int64_t row_count,
                           const std::int32_t* row_ids, const JaggedShape& shape, bool packs,

@@ -51,18 +51,20 @@ struct Stored {
   Bits* values;
 };
 
-// The values of a slice: side by side, or the high halves of its packed entries.
+// The values of a slice: side by side, or the lower bits of its packed entries.
 template <class Bits>
 class ValuesOfSlice {
  public:
   __device__ ValuesOfSlice(const LaneOfSlice& at, const Stored<Bits>& stored)
-      : log2_apart_(at.packed ? 1 : 0),
-        values_(at.packed ? reinterpret_cast<Bits*>(stored.packed + at.first_entry) + 1
+      : log2_apart_(at.packed ? kLog2Apart : 0),
+        values_(at.packed ? reinterpret_cast<Bits*>(stored.packed + at.first_entry)
                           : stored.values + at.first_entry) {}
 
   __device__ Bits& operator[](int place) const { return values_[place << log2_apart_]; }
 
  private:
+  static constexpr int kLog2Apart = sizeof(Bits) == 1 ? 2 : 1;  // of packed ones
+
   int log2_apart_;
   Bits* values_;
 };
@@ -78,7 +80,7 @@ class Build {
   struct Arguments {
     const std::int32_t* a_columns;
     const Bits* a_values;
-    const std::int32_t* first_columns;  // of packed slices
+    const std::int32_t* first_columns;  // of packed slices, in 16 bits
     Stored<Bits> to;
   };
   struct Entry {
@@ -91,7 +93,7 @@ class Build {
         values_(in.a_values + at.first_in_a()),
         to_(in.to),
         first_entry_(at.first_entry),
-        first_column_(at.packed ? in.first_columns[at.slice] : 0),
+        first_column_(at.packed && sizeof(Bits) == 2 ? in.first_columns[at.slice] : 0),
         packed_(at.packed) {}
 
   __device__ Entry load(int) const { return {__ldca(values_), __ldg(columns_)}; }
@@ -101,9 +103,11 @@ class Build {
   }
   __device__ void store(int place, int, const Entry& entry) const {
     const std::int64_t to = first_entry_ + place;
-    if (packed_)
-      to_.packed[to] = static_cast<std::uint32_t>(entry.column - first_column_) |
-                       static_cast<std::uint32_t>(entry.value) << 16;
+    if constexpr (sizeof(Bits) <= 2)
+      if (packed_)
+        to_.packed[to] = static_cast<std::uint32_t>(entry.column - first_column_)
+                             << kPackedValueBits<Bits> |
+                         entry.value;
     if (to_.values == nullptr) return;
     to_.col_idx[to] = entry.column;
     to_.values[to] = entry.value;

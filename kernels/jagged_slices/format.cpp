@@ -186,7 +186,8 @@ CsrMatrix JaggedSlices::unpack() const {
   return out;
 }
 
-PackedEntries pack(JaggedSlices& slices, std::span<const std::uint16_t> value_bits) {
+template <class Bits>
+PackedEntries pack(JaggedSlices& slices, const std::vector<Bits>& value_bits) {
   const auto count = static_cast<std::int64_t>(slices.slices.size());
   // Read before any slice is written: `packed` shares its word with `first_entry`.
   std::vector<std::int64_t> begin_of(count + 1, std::ssize(slices.col_idx));
@@ -194,7 +195,7 @@ PackedEntries pack(JaggedSlices& slices, std::span<const std::uint16_t> value_bi
     begin_of[s] = static_cast<std::int64_t>(slices.slices[s].first_entry);
   PackedEntries out;
   out.entries.resize(slices.col_idx.size());
-  out.first_columns.resize(count);
+  if constexpr (sizeof(Bits) == 2) out.first_columns.resize(count);
   bool all = true;
   const bool worth_threads = std::ssize(slices.col_idx) >= kWorthThreads;
 #pragma omp parallel for schedule(static) reduction(&& : all) if (worth_threads)
@@ -202,18 +203,26 @@ PackedEntries pack(JaggedSlices& slices, std::span<const std::uint16_t> value_bi
     Slice& slice = slices.slices[s];
     const std::int64_t begin = begin_of[s], end = begin_of[s + 1];
     if (begin == end) continue;
-    const auto [least, most] =
-        std::minmax_element(slices.col_idx.begin() + begin, slices.col_idx.begin() + end);
-    slice.packed = *most - *least < kPackedSpan ? 1 : 0;
-    all = all && slice.packed == 1;
-    if (slice.packed == 0) continue;
-    out.first_columns[s] = *least;
+    std::int32_t first_column = 0;
+    if constexpr (sizeof(Bits) == 2) {
+      const auto [least, most] =
+          std::minmax_element(slices.col_idx.begin() + begin, slices.col_idx.begin() + end);
+      if (*most - *least >= packed_span(sizeof(Bits))) {
+        all = false;
+        continue;
+      }
+      first_column = out.first_columns[s] = *least;
+    }
+    slice.packed = 1;
     for (std::int64_t i = begin; i < end; ++i)
-      out.entries[i] = static_cast<std::uint32_t>(slices.col_idx[i] - *least) |
-                       static_cast<std::uint32_t>(value_bits[i]) << 16;
+      out.entries[i] = static_cast<std::uint32_t>(slices.col_idx[i] - first_column)
+                           << kPackedValueBits<Bits> |
+                       value_bits[i];
   }
   out.all = all;
   return out;
 }
+template PackedEntries pack(JaggedSlices& slices, const std::vector<std::uint8_t>& value_bits);
+template PackedEntries pack(JaggedSlices& slices, const std::vector<std::uint16_t>& value_bits);
 
 }  // namespace spmmbench::jagged

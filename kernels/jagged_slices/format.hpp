@@ -18,6 +18,7 @@
 // rows go to teams of slices, the work of one CTA. The longest rows are cut into parts, with a team
 // for each.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -116,15 +117,21 @@ struct JaggedSlices {
   CsrMatrix unpack() const;  // in the order of C
 };
 
-// Entries of 4 bytes for values of 16 bits: the column in the low half, less the slice's first one,
-// and the value in the high half. Slices whose columns span kPackedSpan or more stay as they are.
-inline constexpr std::int32_t kPackedSpan = 1 << 16;
+// Entries of 4 bytes for values of 8 or 16 bits: the value in the lower bits, and the column above
+// it. In 16 bits it is less the slice's first column, and slices whose columns span more stay as
+// they are. In 8 bits all slices are packed, of a matrix that has no more columns.
+template <class Value>
+inline constexpr int kPackedValueBits = 8 * static_cast<int>(sizeof(Value));
+constexpr std::int32_t packed_span(std::size_t value_bytes) {
+  return 1 << (32 - 8 * static_cast<int>(value_bytes));
+}
 struct PackedEntries {
   std::vector<std::uint32_t> entries;       // places of others are not used
-  std::vector<std::int32_t> first_columns;  // slice -> least column
+  std::vector<std::int32_t> first_columns;  // slice -> least column, in 16 bits
   bool all = true;                          // every slice with entries is packed
 };
-// Sets Slice::packed. `value_bits`: slices.values as 16 bits each.
-PackedEntries pack(JaggedSlices& slices, std::span<const std::uint16_t> value_bits);
+// Sets Slice::packed. `value_bits`: slices.values as 8 or 16 bits each.
+template <class Bits>
+PackedEntries pack(JaggedSlices& slices, const std::vector<Bits>& value_bits);
 
 }  // namespace spmmbench::jagged

@@ -58,8 +58,10 @@ Tiling tiling_of(std::int64_t n, Precision precision) {
   return jagged::tile_columns(n, static_cast<int>(bytes_of(storage_type(precision))));
 }
 
-bool packs_entries(std::int64_t n, Precision precision) {
-  return n == 1 && bytes_of(storage_type(precision)) == 2;
+bool packs_entries(std::int64_t n, const SparseOperand& a) {
+  const std::size_t value_bytes = bytes_of(storage_type(a.precision));
+  if (value_bytes == 1) return a.k() <= jagged::packed_span(value_bytes);
+  return value_bytes == 2 && n == 1;
 }
 
 const auto kSteps =
@@ -236,7 +238,7 @@ class JaggedSlicesPrepared final : public Prepared, public ReadsNewValues {
     const std::string order = chooser_.choose(shape.n, stages);
     const int places = kWarpLanes / tiling.lanes;
     const bool is_vector = tiling.columns == 1;
-    const bool packs = packs_entries(shape.n, a_.precision);
+    const bool packs = packs_entries(shape.n, a_);
     const auto& slices = slices_.get({order, places, is_vector, packs}, [&](StageTimer& cost) {
       return build(order, places, is_vector, packs, cost);
     });
@@ -334,7 +336,7 @@ class JaggedSlicesKernel final : public Kernel {
     const std::int64_t parts = 2 * problem.nnz() / (shape.whole_steps * places);
     const std::int64_t slices = problem.m() + jagged::JaggedShape::kTeam * parts + places;
     const std::int64_t entry_bytes =
-        4 + value_bytes + (packs_entries(problem.n, problem.precision) ? 4 : 0);
+        4 + value_bytes + (packs_entries(problem.n, problem) ? 4 : 0);
     constexpr std::int64_t kRowBytes = 2 + 4 + 12;  // length, id; sorted
     constexpr std::int64_t kPlaceBytes = 8;         // where in A its row lies
     // A row that takes more than one place has over most_steps / 2 entries for each.

@@ -146,6 +146,12 @@ TEST(JaggedSlices, TheSlicesOfATeamStandTogetherAtTheBeginning) {
     }
 }
 
+std::pair<std::size_t, std::size_t> entries_of(const JaggedSlices& slices, std::size_t slice) {
+  return {slices.slices[slice].first_entry, slice + 1 < slices.slices.size()
+                                                ? slices.slices[slice + 1].first_entry
+                                                : slices.col_idx.size()};
+}
+
 TEST(JaggedSlices, PackedEntriesGiveBackColumnsAndValuesWhereTheColumnsAreNear) {
   CsrMatrix near_and_far =
       testing::from_rows(200'000, {{0, 3, 65'535}, {7, 65'543}, {100'000, 165'535}, {}, {199'999}});
@@ -159,21 +165,38 @@ TEST(JaggedSlices, PackedEntriesGiveBackColumnsAndValuesWhereTheColumnsAreNear) 
     const PackedEntries packed = pack(slices, bits);
     bool all = true;
     for (std::size_t s = 0; s < slices.slices.size(); ++s) {
-      const std::size_t begin = slices.slices[s].first_entry;
-      const std::size_t end =
-          s + 1 < slices.slices.size() ? slices.slices[s + 1].first_entry : slices.col_idx.size();
+      const auto [begin, end] = entries_of(slices, s);
       if (begin == end) continue;
       const auto [least, most] =
           std::minmax_element(slices.col_idx.begin() + begin, slices.col_idx.begin() + end);
       EXPECT_EQ(slices.slices[s].packed == 1, *most - *least <= 65'535) << name;
       all = all && slices.slices[s].packed == 1;
       for (std::size_t i = begin; slices.slices[s].packed == 1 && i < end; ++i) {
-        EXPECT_EQ(packed.first_columns[s] + static_cast<std::int32_t>(packed.entries[i] & 0xFFFF),
+        EXPECT_EQ(packed.first_columns[s] + static_cast<std::int32_t>(packed.entries[i] >> 16),
                   slices.col_idx[i]);
-        EXPECT_EQ(packed.entries[i] >> 16, bits[i]);
+        EXPECT_EQ(packed.entries[i] & 0xFFFF, bits[i]);
       }
     }
     EXPECT_EQ(packed.all, all) << name;
+  }
+}
+
+TEST(JaggedSlices, PackedEntriesOf8BitsHaveTheColumnItself) {
+  const CsrMatrix widest =
+      testing::from_rows(1 << 24, {{5, (1 << 24) - 1}, {0, 70'000, 8'000'000}, {}, {7}});
+  JaggedSlices slices = JaggedSlices::build(widest, {}, {}, {});
+  std::vector<std::uint8_t> bits(slices.values.size());
+  std::iota(bits.begin(), bits.end(), 250);
+  const PackedEntries packed = pack(slices, bits);
+  EXPECT_TRUE(packed.all);
+  EXPECT_TRUE(packed.first_columns.empty());
+  for (std::size_t s = 0; s < slices.slices.size(); ++s) {
+    const auto [begin, end] = entries_of(slices, s);
+    EXPECT_EQ(slices.slices[s].packed == 1, begin < end);
+    for (std::size_t i = begin; i < end; ++i) {
+      EXPECT_EQ(static_cast<std::int32_t>(packed.entries[i] >> 8), slices.col_idx[i]);
+      EXPECT_EQ(packed.entries[i] & 0xFF, bits[i]);
+    }
   }
 }
 
