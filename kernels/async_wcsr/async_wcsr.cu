@@ -23,6 +23,7 @@
 #include "async_wcsr/dense_box.cuh"
 #include "async_wcsr/empty_rows.cuh"
 #include "async_wcsr/multiply_vector.cuh"
+#include "common/by_rows.hpp"
 #include "common/new_values.hpp"
 #include "common/resident_csr.hpp"
 #include "core/row_lengths.hpp"
@@ -246,17 +247,8 @@ class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues, publi
   }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    if (is_resident_) {
-      count_copy(*a_.on_device, stages);
-      start_build(shape.n, stages);
-    }
-    const window::Choice choice = chooser_->choose(shape.n, stages);
-    auto& built = windows_.get({choice.order, choice.height_index},
-                               [&](StageTimer& cost) { return build(choice, cost); });
-    if (started_) survey_->set_follower(nullptr);
-    started_.reset();
-    return std::make_unique<AsyncWcsrPlan>(a_, options_, shape, built, uses_l1(shape.n, stages),
-                                           device_, stages);
+    return bind_by_rows(a_, shape, device_, stages,
+                        [&](const Shape& by_rows) { return bind_rows(by_rows, stages); });
   }
 
   void take_values(Stream stream) override { read_values(values_of(a_), stream); }
@@ -274,6 +266,20 @@ class AsyncWcsrPrepared final : public Prepared, public KeepsForNewValues, publi
   }
 
  private:
+  std::unique_ptr<Plan> bind_rows(const Shape& shape, StageTimer& stages) {
+    if (is_resident_) {
+      count_copy(*a_.on_device, stages);
+      start_build(shape.n, stages);
+    }
+    const window::Choice choice = chooser_->choose(shape.n, stages);
+    auto& built = windows_.get({choice.order, choice.height_index},
+                               [&](StageTimer& cost) { return build(choice, cost); });
+    if (started_) survey_->set_follower(nullptr);
+    started_.reset();
+    return std::make_unique<AsyncWcsrPlan>(a_, options_, shape, built, uses_l1(shape.n, stages),
+                                           device_, stages);
+  }
+
   // Whether narrow rows of B come by way of the L1 cache: if all of them fit there, or if all
   // multiprocessors ask for those of the same few columns, so that the part of the L2 cache that
   // holds these is the limit (docs/decisions/locality.md).
@@ -429,8 +435,6 @@ class AsyncWcsr final : public Kernel {
       return Support::no("fp8 is built on the device");
     if (problem.n == 1 && (is_scaled(problem.precision) || problem.precision == Precision::fp32))
       return Support::no("fp8 and fp32 need N above 1");
-    if (problem.n != 1 && problem.layout == Layout::col_major)
-      return Support::no("needs row-major B and C");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
     const int given = window::kFeatureTile(problem.options).value_or(window::kShortRow);
     const int most_tile = value_bytes == 1 ? window::kNarrowRow : window::kShortRow;
@@ -444,7 +448,8 @@ class AsyncWcsr final : public Kernel {
     // CSR is there while the format is built.
     const std::int64_t csr = problem.nnz() * (4 + value_bytes);
     return Support::yes(static_cast<std::size_t>(columns * (4 + window_rows * value_bytes) +
-                                                 8 * problem.m() + csr));
+                                                 8 * problem.m() + csr) +
+                        bytes_by_rows(problem));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
@@ -460,7 +465,7 @@ class AsyncWcsr final : public Kernel {
       .precisions = {Precision::tf32, Precision::fp32, Precision::fp8_e4m3, Precision::fp8_e5m2,
                      Precision::fp16, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
-      .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
+      .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
       .promoted_columns = 1,  // fp8 is multiplied as fp16
       .writes_row_ids = true,

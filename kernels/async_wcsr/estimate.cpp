@@ -25,7 +25,8 @@ std::vector<Amount> windows() {
           {"cut", "times", window::cut},
           {"depth", "10 tiles", window::depth},
           {"filled_rows", "100 rows an SM", window::filled_rows},
-          {"variation", "deviations", amounts::variation}};
+          {"variation", "deviations", amounts::variation},
+          {"by_rows", "us", amounts::by_rows, 1}};
 }
 // Thousands of nonzeros of the longest row beyond 4000: its window is cut in many parts, whose sums
 // are added up in one place.

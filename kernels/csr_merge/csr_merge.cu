@@ -35,6 +35,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "common/by_rows.hpp"
 #include "common/dependent_launch.hpp"
 #include "common/device_arrays.hpp"
 #include "common/grid_limit.hpp"
@@ -255,7 +256,9 @@ class CsrMergePrepared final : public Prepared {
       : operand_(a), options_(options), a_(a, device, stages), device_(device) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    return std::make_unique<CsrMergePlan>(a_, operand_, shape.n, options_, device_, stages);
+    return bind_by_rows(operand_, shape, device_, stages, [&](const Shape& by_rows) {
+      return std::make_unique<CsrMergePlan>(a_, operand_, by_rows.n, options_, device_, stages);
+    });
   }
 
  private:
@@ -270,8 +273,6 @@ class CsrMerge final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    if (problem.n != 1 && problem.layout == Layout::col_major)
-      return Support::no("needs row-major B and C");
     const Division division = divide(problem, problem.n, problem.options, device.sm_count);
     if (division.slabs > kMaxGridY)
       return Support::no(
@@ -285,7 +286,7 @@ class CsrMerge final : public Kernel {
         kMostPiecesOfB * static_cast<double>(piece_bytes(problem.precision)))
       return Support::no(fmt::format("B of {} GB and more", 2 * piece_bytes(problem.precision)));
     return Support::yes(resident_bytes(problem) + division.sums_bytes(problem.precision) +
-                        division.arrivals_bytes());
+                        division.arrivals_bytes() + bytes_by_rows(problem));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
@@ -301,7 +302,7 @@ class CsrMerge final : public Kernel {
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
                      Precision::fp64, Precision::fp8_e4m3, Precision::fp8_e5m2},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
-      .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
+      .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,
       .reads_plain_csr = true,
       .takes_values = true,  // it reads those of the operand

@@ -28,7 +28,8 @@ std::vector<Amount> slices() {
           {"variation", "deviations", amounts::variation},
           {"mean_row", "100 nonzeros", amounts::mean_row},
           {"scattered", "share", scattered},
-          {"lone_loads", "100 loads an SM", lone_loads}};
+          {"lone_loads", "100 loads an SM", lone_loads},
+          {"by_rows", "us", amounts::by_rows, 1}};
 }
 // B counts in the natural order alone: an order of rows brings its readers together.
 std::vector<Amount> natural() {

@@ -28,6 +28,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/by_rows.hpp"
 #include "common/dependent_launch.hpp"
 #include "common/new_values.hpp"
 #include "common/resident_csr.hpp"
@@ -234,19 +235,8 @@ class JaggedSlicesPrepared final : public Prepared, public ReadsNewValues {
         }) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    const Tiling tiling = tiling_of(shape.n, a_.precision);
-    const std::string order = chooser_.choose(shape.n, stages);
-    const int places = kWarpLanes / tiling.lanes;
-    const bool is_vector = tiling.columns == 1;
-    const bool packs = packs_entries(shape.n, a_);
-    const auto& slices = slices_.get({order, places, is_vector, packs}, [&](StageTimer& cost) {
-      return build(order, places, is_vector, packs, cost);
-    });
-    if (first_ == nullptr) first_ = &slices.part;
-    csr_.reset();
-    stages.add(slices.cost);
-    return std::make_unique<JaggedSlicesPlan>(slices.part, order, a_, tiling, shape.n, device_,
-                                              stages);
+    return bind_by_rows(a_, shape, device_, stages,
+                        [&](const Shape& by_rows) { return bind_rows(by_rows, stages); });
   }
 
   void take_values(Stream stream) override { read_values(values_of(a_), stream); }
@@ -265,6 +255,22 @@ class JaggedSlicesPrepared final : public Prepared, public ReadsNewValues {
   }
 
  private:
+  std::unique_ptr<Plan> bind_rows(const Shape& shape, StageTimer& stages) {
+    const Tiling tiling = tiling_of(shape.n, a_.precision);
+    const std::string order = chooser_.choose(shape.n, stages);
+    const int places = kWarpLanes / tiling.lanes;
+    const bool is_vector = tiling.columns == 1;
+    const bool packs = packs_entries(shape.n, a_);
+    const auto& slices = slices_.get({order, places, is_vector, packs}, [&](StageTimer& cost) {
+      return build(order, places, is_vector, packs, cost);
+    });
+    if (first_ == nullptr) first_ = &slices.part;
+    csr_.reset();
+    stages.add(slices.cost);
+    return std::make_unique<JaggedSlicesPlan>(slices.part, order, a_, tiling, shape.n, device_,
+                                              stages);
+  }
+
   // Until the end of a bind.
   const DeviceCsr& csr(StageTimer& cost) {
     if (!csr_) csr_.emplace(a_, device_, cost);
@@ -322,8 +328,6 @@ class JaggedSlicesKernel final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo&) const override {
     if (problem.n > kMostJaggedColumns)
       return Support::no(fmt::format("N above {}", kMostJaggedColumns));
-    if (problem.layout == Layout::col_major && problem.n > 1)
-      return Support::no("column-major with more than one column");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
     const auto sum_bytes = static_cast<std::int64_t>(bytes_of(sum_type(problem.precision)));
     const Tiling tiling = tiling_of(problem.n, problem.precision);
@@ -335,8 +339,7 @@ class JaggedSlicesKernel final : public Kernel {
     // held packed and not packed. While slices are built, A and its sorted rows are there, too.
     const std::int64_t parts = 2 * problem.nnz() / (shape.whole_steps * places);
     const std::int64_t slices = problem.m() + jagged::JaggedShape::kTeam * parts + places;
-    const std::int64_t entry_bytes =
-        4 + value_bytes + (packs_entries(problem.n, problem) ? 4 : 0);
+    const std::int64_t entry_bytes = 4 + value_bytes + (packs_entries(problem.n, problem) ? 4 : 0);
     constexpr std::int64_t kRowBytes = 2 + 4 + 12;  // length, id; sorted
     constexpr std::int64_t kPlaceBytes = 8;         // where in A its row lies
     // A row that takes more than one place has over most_steps / 2 entries for each.
@@ -347,7 +350,7 @@ class JaggedSlicesKernel final : public Kernel {
         slices * static_cast<std::int64_t>(sizeof(jagged::JaggedSlices::Slice) + 4) +
         (slices + places) * kRowBytes + most_places * kPlaceBytes +
         parts * (tiling.columns * tiling.lanes * sum_bytes + 16);
-    return Support::yes(static_cast<std::size_t>(bytes));
+    return Support::yes(static_cast<std::size_t>(bytes) + bytes_by_rows(problem));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

@@ -52,6 +52,7 @@ double launch(const Product&);           // 1: the fixed cost of a launch
 double a_csr(const Product&);            // A in CSR, from memory
 double b(const Product&);                // B once, from memory
 double c(const Product&);                // C once, to memory, in fp32, or fp64 for itself
+double by_rows(const Product&);          // column-major B to rows and C back (common/by_rows.hpp)
 double spill(const Product&);            // what the L2 cache cannot hold of A, B and C, from memory
 double gather_rows(const Product&);      // a row of B per nonzero, from the L2 cache
 double gather_distinct(const Product&);  // the same, once for 8 rows of A that have the column

@@ -51,14 +51,25 @@ TEST(AsyncWcsrLimits, RefusesMoreFeatureTilesThanAGridHolds) {
   EXPECT_FALSE(ask(10, 10, 65535 * 64 + 1).ok);
 }
 
-TEST(AsyncWcsrLimits, TakesAVectorInAnyLayoutAndNoFeatureTileForIt) {
+TEST(AsyncWcsrLimits, TakesNoFeatureTileForAVector) {
   if (Registry<Kernel>::instance().find("async_wcsr") == nullptr)
     GTEST_SKIP() << "built without CUDA";
   EXPECT_TRUE(ask(10, 10, 1, Layout::col_major).ok);
   EXPECT_TRUE(ask(10, 10, 1, Layout::row_major).ok);
-  EXPECT_FALSE(ask(10, 10, 2, Layout::col_major).ok);
   EXPECT_FALSE(ask(10, 10, 1, Layout::col_major, "async_wcsr?feature_tile=32").ok);
   EXPECT_TRUE(ask(10, 10, 2, Layout::row_major, "async_wcsr?feature_tile=32").ok);
+}
+
+TEST(AsyncWcsrLimits, PredictsTheMemoryOfRowMajorCopiesOfAColumnMajorBAndC) {
+  if (Registry<Kernel>::instance().find("async_wcsr") == nullptr)
+    GTEST_SKIP() << "built without CUDA";
+  const auto copied = [](std::int64_t n) {
+    return ask(10, 10, n, Layout::col_major).device_bytes -
+           ask(10, 10, n, Layout::row_major).device_bytes;
+  };
+  constexpr std::size_t kRowsOfB = (1 << 24) + 1;
+  EXPECT_EQ(copied(1), 0U);
+  EXPECT_EQ(copied(8), kRowsOfB * 16 + 10 * 32);
 }
 
 TEST(AsyncWcsrLimits, TakesNoVectorInFp32) {
