@@ -56,7 +56,7 @@ def without_options(kernel):
 
 
 def is_narrow(precision):
-    return precision == "fp16"
+    return precision in ("fp16", "fp8_e4m3")
 
 
 def bound_of(estimator, n):

@@ -16,8 +16,8 @@ namespace spmmbench::bitmap_dense {
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
-      {"bitmap_dense", kAnyN, {{Precision::fp16, 1}},
-       {{"ends", 4.47}, {"units", 1.67}, {"wide_units", 0.212}, {"cut", 4.11}, {"joined", 0.568},
+      {"bitmap_dense", kAnyN, {{Precision::fp16, 1}, {Precision::fp8_e4m3, 0.994}},
+       {{"ends", 4.47}, {"units", 1.67}, {"wide_units", 0.212}, {"cut", 4.12}, {"joined", 0.567},
         {"bitmap_spill", 0.676}}},
   };
 }

@@ -15,16 +15,16 @@ namespace spmmbench::dense_cluster {
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
-      {"dense_cluster", 1, {{Precision::fp16, 1}},
-       {{"expected", 0.86}, {"copies", 0.153}, {"dense_spill", 0.461}}},
-      {"dense_cluster", kAnyN, {{Precision::fp16, 1}},
-       {{"launch", 0.589}, {"expected", 0.671}, {"copies", 0.268}, {"dense_a", 0.0981}, {"dense_spill", 0.491}}},
+      {"dense_cluster", 1, {{Precision::fp16, 1}, {Precision::fp8_e4m3, 0.907}},
+       {{"expected", 0.865}, {"copies", 0.129}, {"dense_spill", 0.471}}},
+      {"dense_cluster", kAnyN, {{Precision::fp16, 1}, {Precision::fp8_e4m3, 0.958}},
+       {{"launch", 0.259}, {"expected", 0.869}, {"dense_a", 0.0659}, {"dense_spill", 0.606}}},
   };
 }
 
 inline std::vector<Preparation> preparation() {
   return {
-      {"dense_cluster", {{"constant", 0.0264}, {"dense", 0.000871}}},
+      {"dense_cluster", {{"constant", 0.0257}, {"dense", 0.000889}}},
   };
 }
 // clang-format on

@@ -15,14 +15,14 @@ namespace spmmbench::gather_mma {
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
-      {"gather_mma", kAnyN, {{Precision::fp16, 1}},
-       {{"launch", 4.41}, {"b", 32.8}, {"slot_groups", 11.2}}},
+      {"gather_mma", kAnyN, {{Precision::fp16, 1}, {Precision::fp8_e4m3, 0.825}},
+       {{"launch", 4.23}, {"b", 34.3}, {"slot_groups", 11.3}}},
   };
 }
 
 inline std::vector<Preparation> preparation() {
   return {
-      {"gather_mma", {{"constant", 0.224}, {"nonzeros", 0.509}}},
+      {"gather_mma", {{"constant", 0.228}, {"nonzeros", 0.51}}},
   };
 }
 // clang-format on

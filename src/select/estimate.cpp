@@ -13,11 +13,6 @@ Estimators& all() {
   return registered;
 }
 
-// Whose factors a precision has that was not fitted.
-Precision stand_in(Precision precision) {
-  return bytes_of(storage_type(precision)) <= 2 ? Precision::fp16 : Precision::fp32;
-}
-
 double weighted_sum(const std::vector<Factor>& factors, const Product& product) {
   double sum = 0;
   for (const Factor& factor : factors)
@@ -32,9 +27,13 @@ void find(const std::vector<Amount>& amounts, std::vector<Factor>& factors) {
       factor.of = at->of;
 }
 
-// Nothing where the row is not of the precision.
+// Nothing where the row is not of the precision. One that was not fitted has the factors of a like
+// one.
 const Scale* scale_of(const Factors& row, Precision precision) {
-  for (const Precision wanted : {precision, stand_in(precision)})
+  const Precision in_8_bits = is_scaled(precision) ? Precision::fp8_e4m3 : precision;
+  const Precision narrow_or_wide =
+      bytes_of(storage_type(precision)) <= 2 ? Precision::fp16 : Precision::fp32;
+  for (const Precision wanted : {precision, in_8_bits, narrow_or_wide})
     if (const auto at = std::ranges::find(row.precisions, wanted, &Scale::precision);
         at != row.precisions.end())
       return &*at;

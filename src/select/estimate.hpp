@@ -102,9 +102,9 @@ struct Estimator {
   Standing standing_for(const Product& product) const {
     return standing == nullptr ? Standing::full : standing(product);
   }
-  // Nothing where no factors are for this precision and N. bf16 and fp8 have those of fp16, which
-  // goes through the same units, and wider ones, unless they have their own, those of fp32: amounts
-  // count bytes.
+  // Nothing where no factors are for this precision and N. One that was not fitted has those of
+  // another, since amounts count bytes: 8 bits those of fp8_e4m3, these and bf16 those of fp16, and
+  // wider ones those of fp32.
   std::optional<Estimate> estimate(const Product& product) const;
 };
 
