@@ -15,20 +15,20 @@
 namespace spmmbench {
 namespace {
 
-// What calls have to take for a glance at A, or a whole look, to take a small part of it
-// (docs/decisions/few-calls.md).
-constexpr double kGlancesFromUs = 800, kLooksFromUs = 2000;
+// What calls have to take for a look at an A on the device, or on the host, to take a small part of
+// it (docs/decisions/few-calls.md).
+constexpr double kLooksFromUs = 2000, kLooksOnHostFromUs = 800;
 // Measuring the rates of the device takes about as long as loading cuBLAS: so long have calls to
 // take for that to be a small part of it, in microseconds.
 constexpr double kMeasuresRatesFromUs = 3e6;
 // Rows of this many nonzeros may share most of their columns with their neighbours, which a glance
-// tells, and a kernel of windows gains by where rows of B are wide.
-constexpr double kLongRow = 32, kGlancesAtLongRowsFromUs = 250;
+// tells. A kernel of windows gains by that, the more the wider rows of B are.
+constexpr double kLongRow = 12, kGlancesFromUs = 800, kGlancesAtWideFromUs = 350;
 constexpr std::int64_t kWide = 32;  // columns of B
 
 bool pays_to_glance(double total_us, const Product& of_sizes) {
-  const bool windows_may_gain = of_sizes.f.mean_row >= kLongRow && of_sizes.n >= kWide;
-  return total_us >= (windows_may_gain ? kGlancesAtLongRowsFromUs : kGlancesFromUs);
+  return of_sizes.f.mean_row >= kLongRow &&
+         total_us >= (of_sizes.n >= kWide ? kGlancesAtWideFromUs : kGlancesFromUs);
 }
 
 // What products take at least, in microseconds for each nonzero, before row orders are compared by
@@ -37,8 +37,9 @@ constexpr double kThoroughFromUs = 0.7;
 
 // The copy of A is there or is made for all: `plain` prepares nothing else.
 double total_us(const Estimate& one, const Estimate& plain, std::int64_t calls) {
-  const double extra_ms = std::max(0.0, one.prepare_ms - plain.prepare_ms);
-  return extra_ms * 1e3 + static_cast<double>(calls) * one.us;
+  const double extra_ms = one.prepare_ms - plain.prepare_ms;
+  const double extra_us = extra_ms > 0 ? extra_ms * 1e3 + kStepUs : 0;
+  return extra_us + static_cast<double>(calls) * one.us;
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ std::optional<Chosen> Chooser::choose_for_few_calls(const Start& start, const Sh
   }
   const double by_sizes_us = by_total(all.front());
   const bool on_device = a_.on_device != nullptr;
-  if (by_sizes_us >= (on_device ? kLooksFromUs : kGlancesFromUs)) return std::nullopt;
+  if (by_sizes_us >= (on_device ? kLooksFromUs : kLooksOnHostFromUs)) return std::nullopt;
   std::optional<Why> why;
   if (on_device && pays_to_glance(by_sizes_us, start.of_sizes)) {
     Product product = start.of_sizes;
@@ -164,10 +165,14 @@ std::pair<Choice, std::vector<Candidate>> Chooser::worth_running(Why& why, const
   for (std::size_t i = best->second; i < why.ranked.size(); ++i) {
     Candidate one = why.ranked[i];
     if (one.on_device) one.estimate.prepare_ms = std::max(0.0, one.estimate.prepare_ms - there_ms);
-    if (candidates.empty() || limits_.calls == 0 ||
-        worth_tuning(candidates[0].estimate, one.estimate, limits_.calls, shape.n))
-      candidates.push_back(one);
+    candidates.push_back(one);
   }
+  // If any is worth measuring beside the best, all compete with what the best takes.
+  const auto is_worth_tuning = [&](const Candidate& one) {
+    return worth_tuning(candidates[0].estimate, one.estimate, limits_.calls, shape.n);
+  };
+  if (limits_.calls > 0 && std::none_of(candidates.begin() + 1, candidates.end(), is_worth_tuning))
+    candidates.resize(1);
   return {std::move(best->first), std::move(candidates)};
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kAnyRowsFrom = 17;
 // With more a tenth of the matrices takes 1.4 times as long as equal rows, and twice at most
 // (docs/decisions/few-calls.md).
-constexpr double kTimesBySizes = 1.25;
+constexpr double kTimesBySizes = 1.2;
 
 // Thousands of nonzeros of the longest row beyond what longest_row counts: its many segments are
 // added up one after another.

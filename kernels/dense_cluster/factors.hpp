@@ -2,7 +2,8 @@
 // Written by scripts/refit.
 //
 // Factors of a call, in microseconds of:
-//   launch (launches), expected (us), copies (us), dense_a (us), dense_spill (us)
+//   launch (launches), expected (us), copies (us), later_ctas (an SM), dense_a (us), dense_spill
+//   (us)
 // and of preparation beyond the copy of A, in milliseconds of:
 //   constant (times), dense (MB)
 

@@ -47,6 +47,7 @@ MatrixFeatures features_of_sizes(std::int64_t rows, std::int64_t cols, std::int6
   sizes.cols = static_cast<double>(cols);
   sizes.nnz = static_cast<double>(nnz);
   sizes.mean_row = sizes.max_row = sizes.nnz / std::max(sizes.rows, 1.0);
+  sizes.empty_rows = std::max(0.0, 1 - sizes.mean_row);  // at least
   const double density = sizes.mean_row / std::max(sizes.cols, 1.0);
   const double missed_8 = square(square(square(1 - density))), missed_16 = square(missed_8);
   sizes.gathered_8 = gathered_of_random(8, density, missed_8);

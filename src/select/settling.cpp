@@ -13,9 +13,6 @@ namespace {
 constexpr double kShareOfTrials = 0.3;
 // How often preparation on the host has to pay (docs/decisions/selection-trials.md).
 constexpr double kTimesOnHost = 2;
-// What a preparation takes beyond its estimate, waiting for the device among it
-// (docs/decisions/selection-trials.md).
-constexpr double kStepUs = 10;
 
 // What measuring a kernel beside one that takes `now_us` should save of each launch, where its time
 // may be off its estimate by up to 0.4 of `now_us`, and is as likely anywhere between.

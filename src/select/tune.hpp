@@ -23,6 +23,10 @@ inline constexpr std::int64_t kWideColumns = 64;
 // If no number of calls is given, trying a kernel has to pay within this many.
 inline constexpr std::int64_t kSettledCalls = 20'000;
 
+// What a preparation takes beyond its estimate, waiting for the device among it
+// (docs/decisions/selection-trials.md).
+inline constexpr double kStepUs = 10;
+
 // The time that measuring a kernel of `us` microseconds is expected to take, without its
 // preparation.
 double measure_ms(double us);

@@ -131,6 +131,16 @@ TEST_F(AutoKernel, WhereTheBestTakesFarLongerThanPredictedMoreAreMeasured) {
   EXPECT_EQ(tried(*prepare("tune=2")->bind({.n = 128}, stages_)).size(), 2U);
 }
 
+TEST_F(AutoKernel, IfAnyTrialPaysAllCompeteWithWhatTheBestTakes) {
+  script.us_of_others = 1e6;
+  const auto trials = [&](const std::string& calls) {
+    return tried(*prepare("calls=" + calls)->bind({.n = 128}, stages_)).size();
+  };
+  EXPECT_EQ(trials("500"), 0U);
+  EXPECT_GT(trials("5000"), 2U);
+  EXPECT_EQ(trials("5000"), trials("200000")) << "of more calls, trials pay by more estimates";
+}
+
 TEST_F(AutoKernel, WhereNoOtherPredictionComesCloseNothingIsMeasured) {
   matrix_ = testing::drawn(512, 512, 50);
   const auto pick_now = [&] { return pick(*prepare("tune=8")->bind({.n = 128}, stages_)); };

@@ -119,6 +119,31 @@ TEST(Selection, NoEstimateIsBelowThat) {
   }
 }
 
+// CTAs that follow others wait for their first copies. Measured on an H200.
+TEST(Selection, ATallDenseProductIsEstimatedByCtasThatFollowOneAnother) {
+  constexpr double kMostTimes = 2.2;
+  const MatrixFeatures tall = features_of_sizes(1'000'000, 64, 1'984'647);
+  for (const auto& [n, us] : {std::pair(8, 170.0), {32, 205.0}, {128, 230.0}}) {
+    const Product product(tall, {.n = n}, Precision::fp16, all_cases().back().device);
+    const auto all = candidates_of(product);
+    const double estimate = std::ranges::find(all, "dense_cluster", &Candidate::spec)->estimate.us;
+    EXPECT_GT(estimate, us) << n;
+    EXPECT_LT(estimate, kMostTimes * us) << n;
+  }
+}
+
+TEST(Selection, BySizesAMatrixWithFewerNonzerosThanRowsHasEmptyRows) {
+  const MatrixFeatures sparse = features_of_sizes(3'000'000, 3'000'000, 400'000);
+  EXPECT_DOUBLE_EQ(sparse.empty_rows, 1 - 0.4 / 3);
+  EXPECT_EQ(features_of_sizes(10, 10, 30).empty_rows, 0);
+  const Product product(sparse, {.n = 8}, Precision::fp16, all_cases().back().device);
+  const auto all = candidates_by_sizes(product);
+  const auto us = [&](std::string_view spec) {
+    return std::ranges::find(all, spec, &Candidate::spec)->estimate.us;
+  };
+  EXPECT_GT(us("csr_merge"), 3 * us("jagged_slices")) << "154 and 29 us on an H200";
+}
+
 // Too short an estimate makes auto try a kernel in vain, or choose it for few calls.
 TEST(Selection, EstimatesAreRightInTheMeanOfEveryNumberOfColumns) {
   constexpr double kMostOff = 1.2;
