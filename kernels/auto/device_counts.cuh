@@ -60,7 +60,7 @@ __device__ inline void count_window(const DeviceCsr& a, std::int64_t row, int pa
   const std::int64_t group = row / kGroupRows;
   const ColumnRange range = counted_columns(a, group);
   const auto take = [&](const wcsr::Csr& csr, wcsr::Window& window) {
-    if (!range.is_all) wcsr::take_columns(csr, range.first, range.end, window);
+    if (!range.is_all) wcsr::take_columns<kRowThreads>(csr, range.first, range.end, window);
     return true;
   };
   const window::WindowCount count =

@@ -4,7 +4,8 @@
 // For a small matrix a wait takes as long as a kernel. So there is one, for the size of the format:
 // the kernel that sums the tiles up tells the host. There is none where a survey has counted all
 // windows, and the first pass is left out. A started build is enqueued behind a survey: the device
-// chooses the height, and the memory is as much as may be needed.
+// chooses the height, and the memory is as much as may be needed. Its long windows wait for the
+// host, which then knows how many parts they have.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(wcsr::kSumThreads)
 __global__ void __launch_bounds__(wcsr::kSumThreads)
     sum_chosen(const __grid_constant__ wcsr::Chosen chosen) {
   follow_previous();
-  chosen.take_counts();
+  chosen.take_counts(false);
 }
 
 template <class T>
@@ -158,6 +159,12 @@ struct Counts {
     launch_next(sum_windows, 1, wcsr::kSumThreads, 0, device.stream(), pass.counts, out.windows(),
                 out.shape.tile_columns, pass.longs.count, told.as<ToldSizes>());
   }
+  // The same of long windows that are counted: their parts alone.
+  void count_parts() const {
+    Counting of_parts = pass;
+    of_parts.counts = nullptr;
+    launch_parts(a, of_parts, listed(), device);
+  }
   // Once they are known on the host.
   Counted take(const ToldToHost& told) const {
     Counted counted{pass.counts, listed(), division.limit, pass.skipped};
@@ -202,14 +209,22 @@ Placing<Boxes<Bits>> placing(const DeviceCsr& csr, const Csr& a, const Counted& 
           counted.skipped};
 }
 
+void place_long(const DeviceCsr& csr, const Csr& a, const Counted& counted, Device& device,
+                DeviceWcsr& out) {
+  if (counted.longs.most == 0) return;
+  with_value_bits(out.shape, [&](auto bits) {
+    launch_parts(csr, placing<decltype(bits)>(csr, a, counted, out), counted.longs, device);
+  });
+}
+
 void place(const DeviceCsr& csr, const Csr& a, const Division& division, const Counted& counted,
            Device& device, DeviceWcsr& out) {
   allocate_arrays(out.shape, out.windows(), out.tiles(), device, out);
   with_value_bits(out.shape, [&](auto bits) {
     const auto pass = placing<decltype(bits)>(csr, a, counted, out);
     launch_pass(csr, out.windows(), division.by, pass, nullptr, device);
-    if (counted.longs.most > 0) launch_parts(csr, pass, counted.longs, device);
   });
+  place_long(csr, a, counted, device, out);
 }
 
 void require_countable(std::int64_t nnz) {
@@ -286,6 +301,7 @@ struct StartedWcsr::Started {
   std::unique_ptr<ToldToHost> told;
   std::int64_t room;
   bool is_followed = false;
+  bool all_counted = false;  // by the survey
 };
 
 StartedWcsr::StartedWcsr(const DeviceCsr& csr, ElementType value_type,
@@ -314,13 +330,19 @@ void StartedWcsr::follow(const window::SurveyGrid& grid, window::SurveyCounts* t
   Started& s = *started_;
   s.take_room();
   s.is_followed = true;
-  if (!grid.at_nonzeros) s.division = s.division.without_lists();
+  s.all_counted = !grid.at_nonzeros;
+  if (s.all_counted) s.division = s.division.of_counted();
   const Counts counts = s.counts();
   auto* const rows = array_at<std::int32_t>(s.out.input, s.rows_at);
   auto* const sizes = s.told->as<ToldSizes>();
   (void)make_signal(&sizes->signal);
-  const wcsr::Chosen chosen{rows,       counts.pass.longs.count,  counts.pass.counts,
-                            s.a.places, s.out.shape.tile_columns, s.room,
+  const wcsr::Chosen chosen{rows,
+                            counts.pass.longs,
+                            counts.pass.counts,
+                            s.csr.row_ptr,
+                            s.a.places,
+                            s.out.shape.tile_columns,
+                            s.room,
                             sizes};
   window::choose_on_device(StartedWcsr::counts(), grid, s.rule, told, chosen, s.device);
   if (grid.at_nonzeros) {
@@ -329,7 +351,9 @@ void StartedWcsr::follow(const window::SurveyGrid& grid, window::SurveyCounts* t
   }
   if (s.room == 0) return;
   with_value_bits(s.out.shape, [&](auto bits) {
-    const Counted counted{.first_tile = counts.pass.counts, .skipped = counts.pass.skipped};
+    const Counted counted{.first_tile = counts.pass.counts,
+                          .limit = s.division.limit,
+                          .skipped = counts.pass.skipped};
     const auto pass = placing<decltype(bits)>(s.csr, s.a, counted, s.out);
     launch_pass(s.csr, s.out.windows(), s.division.by, pass, rows, s.device);
   });
@@ -345,12 +369,16 @@ std::optional<DeviceWcsr> StartedWcsr::finish(int window_rows, StageTimer& stage
   s.out.shape.window_rows = s.a.window_rows = window_rows;
   const Counts counts = s.counts();
   if (told.sums.long_windows > 0) {
-    counts.count_rest(*s.told);
-    s.device.synchronize();
+    if (s.all_counted) counts.count_parts();
+    else {
+      counts.count_rest(*s.told);
+      s.device.synchronize();
+    }
   }
   const bool is_placed = told.is_placed;
   const Counted counted = counts.take(*s.told);
-  if (!is_placed) place(s.csr, s.a, s.division, counted, s.device, s.out);
+  if (is_placed) place_long(s.csr, s.a, counted, s.device, s.out);
+  else place(s.csr, s.a, s.division, counted, s.device, s.out);
   return std::move(s.out);
 }
 

@@ -144,6 +144,21 @@ __device__ bool may_sort_rows(const SurveyCounts& found, const WcsrEstimate& nat
   return best_of_lanes(expected, rule).cost <= kSlackByLength * cost;
 }
 
+// Adds what spare CTAs have counted to the counts of their groups. By all threads; begins and ends
+// with a barrier where there are such CTAs.
+__device__ void add_spare(SurveyCounts& found, const SurveyGrid& grid) {
+  static_assert(kMostSpare * kCountsOfGroup <= kChoiceThreads);
+  if (grid.spare == 0) return;
+  const int spare = static_cast<int>(threadIdx.x) / kCountsOfGroup;
+  const int part = static_cast<int>(threadIdx.x) % kCountsOfGroup;
+  const int group = spare < grid.spare ? found.group_of_spare[spare] : -1;
+  if (__syncthreads_or(group >= 0) == 0) return;
+  if (group >= 0)
+    atomicAdd(found.counts + group * kCountsOfGroup + part,
+              found.counts[(grid.groups + spare) * kCountsOfGroup + part]);
+  __syncthreads();
+}
+
 // An index into kWcsrHeights; -1: none. By all threads; ends with a barrier.
 __device__ int choose_height(const SurveyCounts& found, const SampledCounts& counts,
                              const ChoiceRule& rule) {
@@ -161,20 +176,27 @@ __device__ int choose_height(const SurveyCounts& found, const SampledCounts& cou
   return chosen;
 }
 
-// Brings the counts of all windows of the height together.
+// Brings the counts of all windows of the height together, and lists long ones.
 __device__ void gather_counts(const SurveyCounts& found, int height_index,
                               const wcsr::Chosen& chosen) {
   const int of_group = windows_of_height(height_index), first = first_of_height(height_index);
   const auto windows = static_cast<int>(chosen.windows(wcsr_height(height_index)));
-  for (int i = static_cast<int>(threadIdx.x); i < windows; i += kChoiceThreads)
-    chosen.counts[i] = found.counts[i / of_group * kCountsOfGroup + first + i % of_group];
+  for (int i = static_cast<int>(threadIdx.x); i < windows; i += kChoiceThreads) {
+    const std::int32_t* const group = found.counts + i / of_group * kCountsOfGroup;
+    chosen.counts[i] = group[first + i % of_group];
+    if (group[kWindowsOfGroup] <= chosen.longs.most) continue;
+    const std::int64_t row = std::int64_t{i} * wcsr_height(height_index);
+    const std::int64_t end = min(chosen.places, row + wcsr_height(height_index));
+    const auto entries = static_cast<std::int32_t>(chosen.row_ptr[end] - chosen.row_ptr[row]);
+    if (entries > chosen.longs.most) chosen.longs.add(i, entries);
+  }
 }
 
 __global__ void __launch_bounds__(kChoiceThreads)
-    choose_windows(const SurveyCounts* found, SurveyGrid grid,
-                   const __grid_constant__ ChoiceRule rule, SurveyCounts* told,
-                   const __grid_constant__ wcsr::Chosen chosen) {
+    choose_windows(SurveyCounts* found, SurveyGrid grid, const __grid_constant__ ChoiceRule rule,
+                   SurveyCounts* told, const __grid_constant__ wcsr::Chosen chosen) {
   follow_previous();
+  if (threadIdx.x == 0) chosen.longs.count[0] = chosen.longs.count[1] = 0;
   const auto* const from = reinterpret_cast<const int4*>(found);
   auto* const to = reinterpret_cast<int4*>(told);
   // The signal comes last: a fence waits for what has been written, which takes as long as the
@@ -183,24 +205,22 @@ __global__ void __launch_bounds__(kChoiceThreads)
   constexpr int kFirst = offsetof(SurveyCounts, lengths) / sizeof(int4);  // not the signal
   for (int i = kFirst + static_cast<int>(threadIdx.x); i < vectors; i += kChoiceThreads)
     to[i] = from[i];
+  add_spare(*found, grid);
   __shared__ SampledCounts counts;
   counts.read(*found, grid.at_nonzeros);
   const int height_index = choose_height(*found, counts, rule);
-  if (threadIdx.x == 0) {
-    *chosen.rows = height_index < 0 ? 0 : wcsr_height(height_index);
-    chosen.long_windows[0] = chosen.long_windows[1] = 0;
-  }
+  if (threadIdx.x == 0) *chosen.rows = height_index < 0 ? 0 : wcsr_height(height_index);
   if (!grid.at_nonzeros) {
     if (height_index >= 0) gather_counts(*found, height_index, chosen);
     __syncthreads();
-    chosen.take_counts();
+    chosen.take_counts(true);
   }
   if (threadIdx.x == 0) give_signal({&told->signal});
 }
 
 }  // namespace
 
-void choose_on_device(const SurveyCounts* found, const SurveyGrid& grid, const ChoiceRule& rule,
+void choose_on_device(SurveyCounts* found, const SurveyGrid& grid, const ChoiceRule& rule,
                       SurveyCounts* told, const wcsr::Chosen& chosen, Device& device) {
   launch_next(choose_windows, 1, kChoiceThreads, 0, device.stream(), found, grid, rule, told,
               chosen);

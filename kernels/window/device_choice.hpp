@@ -27,7 +27,7 @@ struct ChoiceRule {
 // Enqueues: chooses the height as WindowChooser does, up to rounding. There is no choice where
 // empty rows are left out or rows are sorted by length. Copies `found` to `told` and gives its
 // signal. Where `grid` has all groups, the counts of the chosen windows are taken as well.
-void choose_on_device(const SurveyCounts* found, const SurveyGrid& grid, const ChoiceRule& rule,
+void choose_on_device(SurveyCounts* found, const SurveyGrid& grid, const ChoiceRule& rule,
                       SurveyCounts* told, const wcsr::Chosen& chosen, Device& device);
 
 }  // namespace spmmbench::window

@@ -12,36 +12,9 @@
 #include "window/device_short_window.cuh"
 #include "window/device_window.cuh"
 #include "window/launch_next.cuh"
+#include "window/long_windows.cuh"
 
 namespace spmmbench::wcsr {
-
-// A range of the columns of a long window.
-struct Part {
-  static constexpr std::int32_t kEntries = 8192;  // of the window for each part
-  static constexpr int kMost = 64;                // of a window
-
-  std::int32_t window, number;
-
-  __host__ __device__ static int count(std::int32_t entries) {
-    const std::int32_t wanted = (entries - 1) / kEntries + 1;
-    return wanted < kMost ? wanted : kMost;
-  }
-};
-
-// Windows of more than `most` entries are listed part by part, and not counted.
-struct LongWindows {
-  static constexpr int kNone = std::numeric_limits<int>::max();
-
-  int most;
-  Part* list;
-  unsigned* count;  // of the parts; zero to begin with
-
-  __device__ void add(std::int64_t window, std::int32_t entries) const {
-    const int parts = Part::count(entries);
-    Part* const first = list + atomicAdd(count, static_cast<unsigned>(parts));
-    for (int i = 0; i < parts; ++i) first[i] = {static_cast<std::int32_t>(window), i};
-  }
-};
 
 // Windows that do not fit a warp, as the first pass finds them.
 struct Skipped {
@@ -58,7 +31,7 @@ struct Counting {
   Csr a;
 
   __device__ void take_height(int rows) { a.window_rows = rows; }
-  std::int32_t* counts;  // of each window
+  std::int32_t* counts;  // of each window; null: parts alone are counted
   LongWindows longs;
   Skipped skipped;
   static constexpr bool kReadsSkipped = false;
@@ -91,11 +64,11 @@ struct Counting {
     __shared__ ScatteredColumns<kThreads> scattered;
     read_window(a, std::int64_t{part.window} * a.window_rows, window);
     const int parts = Part::count(window.count());
-    if (parts > 1) take_part(a, part.number, parts, window);
+    if (parts > 1) take_part<kThreads>(a, part.number, parts, window);
     const std::int32_t distinct = count_distinct<kThreads>(a, window, shared, scattered);
     if (threadIdx.x == 0) {
       columns[part.number] = distinct;
-      atomicAdd(counts + part.window, distinct);
+      if (counts != nullptr) atomicAdd(counts + part.window, distinct);
     }
     __syncthreads();  // all of it may be used for another part
   }
@@ -233,7 +206,7 @@ struct Placing {
     __shared__ Window window;
     read_window(a, std::int64_t{part.window} * a.window_rows, window);
     const int parts = Part::count(window.count());
-    if (parts > 1) take_part(a, part.number, parts, window);
+    if (parts > 1) take_part<kThreads>(a, part.number, parts, window);
     Target target(*this, part.window, static_cast<int>(threadIdx.x));
     for (int i = 0; i < part.number; ++i) target.before += columns[i];
     target.is_last = part.number + 1 == parts;

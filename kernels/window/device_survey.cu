@@ -50,12 +50,44 @@ __device__ void read_samples(const DeviceCsr& a, SurveyCounts* told) {
   told->sampled = rows.sampled;
 }
 
+// Spare CTAs of a group of rows in natural order.
+__device__ int spare_of(const DeviceCsr& a, const SurveyGrid& grid, std::int64_t group) {
+  if (group >= grid.groups) return 0;
+  const std::int64_t end = a.row_ptr[min(a.rows, (group + 1) * kGroupRows)];
+  return grid.spare_of(static_cast<std::int32_t>(end - a.row_ptr[group * kGroupRows]));
+}
+
+// Of spare CTA `number`; of no group where there are not so many shares. By all threads.
+template <int kThreads>
+__device__ SurveyGrid::Share share_of_spare(const DeviceCsr& a, const SurveyGrid& grid,
+                                            int number) {
+  bool has_long = false;
+  for (int i = static_cast<int>(threadIdx.x); i < grid.groups; i += kThreads)
+    has_long |= spare_of(a, grid, i) > 0;
+  if (__syncthreads_or(has_long) == 0) return {-1, 0, 0};
+  const int lane = static_cast<int>(threadIdx.x) % wcsr::kWarpLanes;
+  int before = 0;  // spare CTAs of earlier groups
+  for (int first = 0; first < grid.groups; first += wcsr::kWarpLanes) {
+    const int own = spare_of(a, grid, first + lane), end = before + wcsr::sum_to(own);
+    const unsigned later = __ballot_sync(wcsr::kAllLanes, end > number);
+    if (later != 0) {
+      const int found = __ffs(static_cast<int>(later)) - 1;
+      const int all = __shfl_sync(wcsr::kAllLanes, own, found);
+      return {first + found, all - __shfl_sync(wcsr::kAllLanes, end, found) + number + 1, all + 1};
+    }
+    before = __shfl_sync(wcsr::kAllLanes, end, wcsr::kWarpLanes - 1);
+  }
+  return {-1, 0, 0};
+}
+
 // Samples in one group share it. By all threads.
 template <int kThreads>
 __device__ SurveyGrid::Share share_of(const DeviceCsr& a, const SurveyGrid& grid) {
   const int index = static_cast<int>(blockIdx.x);
   const std::int64_t all = (a.rows + kGroupRows - 1) / kGroupRows;
   if (!grid.at_nonzeros) {
+    const auto groups = static_cast<int>(grid.groups);
+    if (grid.spare > 0 && index >= groups) return share_of_spare<kThreads>(a, grid, index - groups);
     const SurveyGrid::Share share = grid.share(index);
     return {all * share.group / grid.groups, share.index, share.count};
   }
@@ -81,12 +113,19 @@ __global__ void __launch_bounds__(kThreads)
     if (blockIdx.x == 0) read_samples<kThreads>(matrix, told);
     return;
   }
-  const SurveyGrid::Share share = share_of<kThreads>(matrix, grid);
+  SurveyGrid::Share share = share_of<kThreads>(matrix, grid);
+  if (grid.spare > 0 && blockIdx.x >= grid.groups) {
+    if (threadIdx.x == 0 && part == 0)
+      told->group_of_spare[blockIdx.x - grid.groups] = static_cast<std::int32_t>(share.group);
+    if (share.group < 0) return;
+  }
   std::int32_t entries = 0;
   const auto take = [&](const wcsr::Csr& a, wcsr::Window& window) {
     entries = window.count();
+    if (grid.spare > 0 && share.index == 0 && entries > kManyEntries)
+      share.count = 1 + spare_of(matrix, grid, share.group);
     const bool is_shared = share.count > 1 && entries > kManyEntries;
-    if (is_shared) wcsr::take_part(a, share.index, share.count, window);
+    if (is_shared) wcsr::take_part<kThreads>(a, share.index, share.count, window);
     return is_shared || share.index == 0;
   };
   const window::WindowCount counted =
@@ -152,6 +191,15 @@ std::int64_t shares_of(const DeviceCsr& a, std::int64_t groups) {
   return std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(kMostInAll / groups, 1));
 }
 
+// Of all groups in natural order, with CTAs that share long ones.
+SurveyGrid grid_of_all(const DeviceCsr& a) {
+  SurveyGrid out{.groups = groups_of(a)};
+  const auto nnz = static_cast<std::int32_t>(a.nnz);  // at most kMostEntriesInAll
+  out.of_spare = std::max(window::kLeastOfSpare, (nnz - 1) / window::kMostSpare + 1);
+  out.spare = nnz / out.of_spare;
+  return out;
+}
+
 double empty_share_of(const SurveyCounts& told) {
   return static_cast<double>(told.empty) / static_cast<double>(told.sampled);
 }
@@ -184,7 +232,10 @@ std::vector<GroupCounts> counts_of(const SurveyCounts& told, const SurveyGrid& g
     for (int i = 0; i < kCountsOfGroup; ++i) to[i] += told.counts[cta * kCountsOfGroup + i];
   };
   if (!grid.at_nonzeros) {
-    for (std::int64_t cta = 0; cta < grid.ctas(); ++cta) add(cta, out[grid.share(cta).group]);
+    const std::int64_t first_spare = grid.ctas() - grid.spare;
+    for (std::int64_t cta = 0; cta < first_spare; ++cta) add(cta, out[grid.share(cta).group]);
+    for (int i = 0; i < grid.spare; ++i)
+      if (told.group_of_spare[i] >= 0) add(first_spare + i, out[told.group_of_spare[i]]);
     return out;
   }
   for (std::int64_t first = 0, end = 0; first < grid.groups; first = end) {
@@ -244,8 +295,10 @@ SurveyedWindows DeviceSurvey::count(const std::string& name, const Buffer& rows)
   const std::int64_t sampled = is_natural ? kSampledRows : std::min(groups, kMostGroups);
   const bool at_nonzeros = is_natural && !in_all;
   const std::int64_t counted = in_all ? groups : sampled;
-  const SurveyGrid grid{at_nonzeros, counted, name == "degree",
-                        is_natural ? 1 : shares_of(a_, counted)};
+  const SurveyGrid grid = is_natural && in_all
+                              ? grid_of_all(a_)
+                              : SurveyGrid{at_nonzeros, counted, name == "degree",
+                                           is_natural ? 1 : shares_of(a_, counted)};
   const ToldToHost there(device_);
   const SurveyCounts& told =
       is_natural && follower_ != nullptr

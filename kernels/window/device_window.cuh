@@ -129,35 +129,54 @@ __device__ inline void read_window(const Csr& a, std::int64_t first_place, Windo
   set_window(a, rows, own, window);
 }
 
-// The first entry in [begin, end) whose column is `column` or a later one; `end` without one.
-__device__ inline std::int64_t entry_from(const Csr& a, RowEntries in, std::int64_t column) {
-  while (in.begin < in.end) {
-    const std::int64_t middle = (in.begin + in.end) / 2;
-    if (a.col_idx[middle] < column) in.begin = middle + 1;
-    else in.end = middle;
+// How many of the first `count` columns of a row are below `column`. For kLanes neighbours of a
+// warp, which look for it together, since each step waits for memory.
+template <int kLanes>
+__device__ std::int32_t columns_below(const std::int32_t* row, std::int32_t count,
+                                      std::int64_t column) {
+  static_assert(kLanes < kWarpLanes);
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const unsigned lanes = ((1U << kLanes) - 1) << (threadIdx.x % kWarpLanes / kLanes * kLanes);
+  std::int32_t begin = 0, end = count;  // columns before `begin` are below, from `end` on not
+  while (begin < end) {
+    const std::int32_t step = (end - begin + kLanes) / (kLanes + 1);
+    const std::int32_t own = begin + (lane + 1) * step - 1;
+    const bool is_below = own < end && row[own] < column;
+    const int steps = __popc(__ballot_sync(lanes, is_below) & lanes);
+    if (steps < kLanes) end = min(end, begin + (steps + 1) * step - 1);
+    begin += steps * step;
   }
-  return in.begin;
+  return begin;
 }
 
 // Leaves of a window that was read the columns [first, end). By all threads; ends with a barrier.
-__device__ inline void take_columns(const Csr& a, std::int64_t first, std::int64_t end,
-                                    Window& window) {
-  const int row = static_cast<int>(threadIdx.x), rows = window.rows;
-  RowEntries own;
-  if (row < rows) {
-    const RowEntries all{window.start[row] + window.shift[row],
-                         window.start[row + 1] + window.shift[row]};
-    own = {entry_from(a, all, first), entry_from(a, all, end)};
+template <int kThreads>
+__device__ void take_columns(const Csr& a, std::int64_t first, std::int64_t end, Window& window) {
+  constexpr int kBounds = 2;                    // of a row
+  constexpr int kSearches = 32 * kBounds;       // at a time: all of a window of 32 rows
+  constexpr int kLanes = kThreads / kSearches;  // of each
+  __shared__ std::int32_t below[kMaxWindowRows * kBounds];
+  const int rows = window.rows, row = static_cast<int>(threadIdx.x);
+  for (int i = row / kLanes; i < rows * kBounds; i += kSearches) {
+    const std::int32_t start = window.start[i / kBounds];
+    const std::int32_t count = columns_below<kLanes>(a.col_idx + start + window.shift[i / kBounds],
+                                                     window.start[i / kBounds + 1] - start,
+                                                     i % kBounds == 0 ? first : end);
+    if (row % kLanes == 0) below[i] = count;
   }
+  const std::int64_t begin = row < rows ? window.start[row] + window.shift[row] : 0;
   __syncthreads();
+  RowEntries own;
+  if (row < rows) own = {begin + below[row * kBounds], begin + below[row * kBounds + 1]};
   set_window(a, rows, own, window);
 }
 
 // The same for one of `parts` ranges of its columns, of equal width.
-__device__ inline void take_part(const Csr& a, int part, int parts, Window& window) {
+template <int kThreads>
+__device__ void take_part(const Csr& a, int part, int parts, Window& window) {
   const std::int64_t first = window.first_column;
   const std::int64_t width = (window.last_column - first) / parts + 1;
-  take_columns(a, first + part * width, first + (part + 1) * width, window);
+  take_columns<kThreads>(a, first + part * width, first + (part + 1) * width, window);
 }
 
 // visit(entry of the matrix, row of the window, column) for all entries of the window, shared out

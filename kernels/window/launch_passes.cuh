@@ -25,8 +25,8 @@ struct Division {
   std::int64_t most_listed = 0;  // parts of such windows
   bool lists_skipped = false;    // whether the first pass lists windows that do not fit a warp
 
-  // For windows that another has counted, and none of them listed.
-  Division without_lists() const { return {by}; }
+  // For windows that another has counted: two kernels more pay for windows of several parts only.
+  Division of_counted() const { return {by, std::max(limit, Part::kEntries), most_listed}; }
 };
 
 // Large CTAs where each has much to do, or where windows are too few for all SMs; warps where
@@ -36,10 +36,17 @@ inline Division divide(const DeviceCsr& matrix, std::int64_t windows, const Devi
                        int limit_of_warps = 1024) {
   constexpr std::int64_t kFewEntries = 192, kManyEntries = 4096;  // in the mean
   constexpr std::int64_t kManyWindowsPerSm = 12;
-  constexpr int kLimitOfSmallCtas = 8192;
+  constexpr int kLimitOfSmallCtas = 8192, kLimitOfLargeCtas = 16384;
   constexpr std::int64_t kManyOfFew = 512;  // where each SM has a window at most
   const std::int64_t many = windows <= device.info().sm_count ? kManyOfFew : kManyEntries;
-  if (matrix.nnz > many * windows) return {};
+  if (matrix.nnz > many * windows) {
+    // All would wait for a window of more than twice a multiprocessor's share of the nonzeros.
+    const std::int64_t limit =
+        std::max<std::int64_t>(kLimitOfLargeCtas, 2 * matrix.nnz / device.info().sm_count);
+    const std::int64_t longs = matrix.nnz / limit;
+    if (longs == 0) return {};
+    return {Division::By::large_ctas, static_cast<int>(limit), longs + matrix.nnz / Part::kEntries};
+  }
   const bool by_warps =
       matrix.nnz <= kFewEntries * windows && windows >= kManyWindowsPerSm * device.info().sm_count;
   const int limit = by_warps ? limit_of_warps : kLimitOfSmallCtas;

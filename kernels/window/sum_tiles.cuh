@@ -8,6 +8,7 @@
 #include "gpu/signal.cuh"
 #include "window/device_build.hpp"
 #include "window/device_window.cuh"
+#include "window/long_windows.cuh"
 
 namespace spmmbench::wcsr {
 
@@ -23,8 +24,8 @@ struct Sums {
 // What the host is told: the window pointers where they are few.
 struct ToldSizes {
   Sums sums;
-  // If the device has chosen the windows: the rows of one (else 0), and whether the format lies in
-  // the memory that was taken for it.
+  // If the device has chosen the windows: the rows of one (else 0), and whether all but long
+  // windows lie in the memory that was taken for the format.
   std::int32_t rows;
   bool is_placed;
   std::uint32_t signal;  // once all is there
@@ -95,9 +96,10 @@ __device__ inline Sums sum_tiles(std::int32_t* window_ptr, std::int64_t windows,
 
 // What kernels go by that are enqueued before the host has chosen.
 struct Chosen {
-  std::int32_t* rows;      // of a window; 0: the host has to build
-  unsigned* long_windows;  // parts that are listed; windows that are skipped follow
-  std::int32_t* counts;    // of each window; become its first tile
+  std::int32_t* rows;    // of a window; 0: the host has to build
+  LongWindows longs;     // behind their counter is that of windows that are skipped
+  std::int32_t* counts;  // of each window; become its first tile
+  const std::int64_t* row_ptr;
   std::int64_t places;
   int tile_columns;
   std::int64_t room;  // tiles of windows of 8 rows for which there is memory
@@ -105,17 +107,17 @@ struct Chosen {
 
   __device__ std::int64_t windows(int height) const { return (places + height - 1) / height; }
 
-  // All windows were counted, unless they are long and listed. By a CTA of kSumThreads.
-  __device__ void take_counts() const {
+  // All windows were counted, but for long ones unless `with_long`. By a CTA of kSumThreads.
+  __device__ void take_counts(bool with_long) const {
     const int height = *rows;
-    const unsigned listed = *long_windows;
+    const unsigned listed = *longs.count;
+    const bool is_counted = height > 0 && (with_long || listed == 0);
     Sums sums{};
-    if (height > 0 && listed == 0) sums = sum_tiles(counts, windows(height), tile_columns, told);
+    if (is_counted) sums = sum_tiles(counts, windows(height), tile_columns, told);
     else __syncthreads();  // all have read `rows`
     if (threadIdx.x != 0) return;
     sums.long_windows = listed;
-    const bool fits =
-        height > 0 && listed == 0 && std::int64_t{sums.tiles} * height <= room * wcsr_height(0);
+    const bool fits = is_counted && std::int64_t{sums.tiles} * height <= room * wcsr_height(0);
     if (!fits) *rows = 0;
     told->sums = sums;
     told->rows = height;

@@ -36,12 +36,18 @@ constexpr std::int64_t kMostEntriesOfGroup = 1 << 17, kEntriesOfShare = 1 << 15;
 // share a window of these.
 constexpr int kSharesOfFirst = 32, kSharesOfNext = 4, kNextGroups = 15;
 constexpr int kMostShares = kSharesOfFirst - 1 + kNextGroups * (kSharesOfNext - 1);
+// Where all groups are counted in natural order, spare CTAs find the long ones and share them. A
+// share has this many nonzeros at least. The limits were not fitted.
+constexpr int kMostSpare = 24;
+constexpr std::int32_t kLeastOfSpare = 1 << 13;
+static_assert(kMostSpare <= kMostShares);
 
 struct SurveyCounts {
   std::uint32_t signal;                            // once all the rest is there
   alignas(16) std::int64_t lengths[kSampledRows];  // of rows_at_nonzeros
   std::int32_t groups[kSampledRows];               // of these rows
   std::int32_t empty, sampled;                     // rows of the sample of share_of_empty_rows
+  std::int32_t group_of_spare[kMostSpare];         // that a spare CTA shares; -1: none
   // The counts of each CTA of a grid.
   alignas(16) std::int32_t counts[(kMostInAll + kMostShares) * kCountsOfGroup];
 
@@ -57,6 +63,9 @@ struct SurveyGrid {
   std::int64_t groups = 0;   // evenly spaced ones
   bool by_length = false;    // longest rows first
   std::int64_t shares = 1;   // of each group, else
+  // CTAs behind those of all groups in natural order, and the nonzeros of the share of each.
+  int spare = 0;
+  std::int32_t of_spare = 0;
 
   // A CTA's share of the columns of the windows of a group, of that number among those counted.
   struct Share {
@@ -64,7 +73,7 @@ struct SurveyGrid {
     int index, count;
   };
   SPMMBENCH_HOST_DEVICE constexpr std::int64_t ctas() const {
-    if (!by_length || groups == 0) return groups * shares;
+    if (!by_length || groups == 0) return groups * shares + spare;
     const std::int64_t next = groups - 1 < kNextGroups ? groups - 1 : kNextGroups;
     return groups + kSharesOfFirst - 1 + next * (kSharesOfNext - 1);
   }
@@ -75,6 +84,10 @@ struct SurveyGrid {
     if (next < kNextGroups * kSharesOfNext)
       return {1 + next / kSharesOfNext, static_cast<int>(next % kSharesOfNext), kSharesOfNext};
     return {1 + kNextGroups + next - kNextGroups * kSharesOfNext, 0, 1};
+  }
+  // Spare CTAs of a group of so many nonzeros. Over all groups these are `spare` at most.
+  SPMMBENCH_HOST_DEVICE constexpr int spare_of(std::int32_t entries) const {
+    return spare == 0 || entries == 0 ? 0 : (entries - 1) / of_spare;
   }
 };
 

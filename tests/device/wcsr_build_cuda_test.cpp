@@ -93,6 +93,36 @@ CsrMatrix hub_matrix(std::int64_t rows) {
   return m;
 }
 
+// Rows of 8, and some of 6,000 in two groups, as the linking constraints of a linear program.
+CsrMatrix linked_matrix() {
+  CsrMatrix m{12'000, 20'000, {0}, {}, {}};
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    const bool is_long = row < 40;
+    for (std::int64_t i = 0; i < (is_long ? 6000 : 8); ++i) {
+      const auto drawn = static_cast<std::int64_t>(hash_position(7, row, i) % 3);
+      m.col_idx.push_back(static_cast<std::int32_t>(3 * i + drawn + (is_long ? 0 : row)));
+      m.values.push_back(uniform_at(7, row, i));
+    }
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  return m;
+}
+
+// So few windows, and so long, that several large blocks have each.
+CsrMatrix wide_and_full_matrix() {
+  constexpr std::int64_t kOfRow = 20'000, kStep = 15;
+  CsrMatrix m{60, kOfRow * kStep, {0}, {}, {}};
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    for (std::int64_t i = 0; i < kOfRow; ++i) {
+      const auto drawn = static_cast<std::int64_t>(hash_position(8, row, i) % kStep);
+      m.col_idx.push_back(static_cast<std::int32_t>(kStep * i + drawn));
+      m.values.push_back(uniform_at(8, row, i));
+    }
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  return m;
+}
+
 Permutation order_of(const CsrMatrix& matrix, const std::string& name) {
   StageTimer stages;
   return make_row_orders(matrix, {"none", {}})->get(name, stages);
@@ -127,6 +157,17 @@ void expect_host_bytes(Device& device, const CsrMatrix& matrix, const WcsrShape&
                                                              : Precision::bf16;
   const DeviceWcsr built = build_wcsr(operand, shape, rows, device, stages);
   expect_equal(device, built, Wcsr::build(matrix, shape, rows));
+}
+
+// Of each window.
+void expect_columns(const std::vector<std::int32_t>& distinct, const Wcsr& host) {
+  const std::int64_t tile = host.shape.tile_columns;
+  ASSERT_EQ(static_cast<std::int64_t>(distinct.size()), host.windows());
+  for (std::size_t i = 0; i < distinct.size(); ++i) {
+    const auto first = host.col_idx.begin() + host.window_ptr[i] * tile;
+    const auto end = host.col_idx.begin() + host.window_ptr[i + 1] * tile;
+    EXPECT_EQ(distinct[i], end - first - std::count(first, end, Wcsr::kPadding)) << i;
+  }
 }
 
 // A matrix in fp16 on the device, and a survey of it.
@@ -166,7 +207,8 @@ TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuild) {
 
 TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildWithSmallAndLargeBlocks) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  for (CsrMatrix matrix : {tall_matrix(), long_matrix(), hub_matrix(3000), hub_matrix(20'000)}) {
+  for (CsrMatrix matrix : {tall_matrix(), long_matrix(), hub_matrix(3000), hub_matrix(20'000),
+                           linked_matrix(), wide_and_full_matrix()}) {
     for (float& value : matrix.values) value = round_to(Precision::fp16, value);
     SCOPED_TRACE(matrix.rows);
     expect_host_bytes(device, matrix, {8, 16, ElementType::f16}, {});
@@ -191,6 +233,7 @@ TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildFromTheCountsOfASurvey) {
   constexpr std::int64_t kRowsOfAll = 512 * 32;  // of more not all windows are counted
   std::vector<NamedShape> shapes = all_shapes();
   shapes.push_back({"hub", hub_matrix(3000)});
+  shapes.push_back({"linked", linked_matrix()});
   for (NamedShape& shape : shapes) {
     CsrMatrix& matrix = shape.matrix;
     if (matrix.nnz() == 0) continue;
@@ -212,7 +255,9 @@ TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildFromTheCountsOfASurvey) {
         const DeviceWcsr built = build_wcsr(surveyed.view, wcsr, rows.as<std::int32_t>(), distinct,
                                             matrix.rows, device, stages);
         device.synchronize();
-        expect_equal(device, built, Wcsr::build(matrix, wcsr, order_of(matrix, order)));
+        const Wcsr host = Wcsr::build(matrix, wcsr, order_of(matrix, order));
+        expect_equal(device, built, host);
+        expect_columns(distinct, host);
       }
     }
   }
@@ -278,6 +323,8 @@ TEST(WcsrDeviceBuild, GoesOnFromASurveyWithTheHeightThatTheHostChooses) {
   shapes.push_back({"wide", wide_matrix()});
   shapes.push_back({"large", large_matrix()});
   shapes.push_back({"gathered", gathered_matrix()});
+  shapes.push_back({"linked", linked_matrix()});
+  shapes.push_back({"wide and full", wide_and_full_matrix()});
   leave_out_large(shapes);
   std::array<int, 3> made{};
   int declined = 0, too_large = 0;
