@@ -132,8 +132,8 @@ double search_nonzeros(const Product& p) { return search(p) * prepare_amounts::n
 double search_rows(const Product& p) { return search(p) * prepare_amounts::rows(p); }
 
 // Kernels of their own count and build the parts of a long row's window
-// (kernels/window/device_build.cu). Of limits of 4,000, 8,000, 16,000 and 32,000 this one has the least errors on 38 matrices
-// that took no part in the fit (docs/decisions/few-calls.md).
+// (kernels/window/device_build.cu). Of limits of 4,000, 8,000, 16,000 and 32,000 this one has the
+// least errors on 38 matrices that took no part in the fit (docs/decisions/few-calls.md).
 double windows_of_longest(const Product& p) {
   constexpr double kMost = 16000, kUnit = 1000;  // nonzeros
   return std::min(p.f.max_row, kMost) / kUnit;
