@@ -27,7 +27,7 @@ inline constexpr Tile kLargestTile = {128, 128};
 // swizzle; the tile's other columns are rows of B that follow, and are not stored. A tile of 32
 // columns has work for a cluster of eight.
 inline constexpr int kNarrowColumns = 8;
-inline constexpr int kPackedRowBytes = 16;
+inline constexpr int kPackedRowBytes = 16;  // of a row of B that is copied as part of a line
 constexpr bool takes_narrow_b(const Tile& tile) { return tile.rows == 64 && tile.columns <= 32; }
 // Row-major B in 8 bits is wgmma's first operand, whose 64 rows are columns of B.
 inline constexpr int kTransposedColumns = 64;

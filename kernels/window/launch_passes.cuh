@@ -36,7 +36,8 @@ inline Division divide(const DeviceCsr& matrix, std::int64_t windows, const Devi
                        int limit_of_warps = 1024) {
   constexpr std::int64_t kFewEntries = 192, kManyEntries = 4096;  // in the mean
   constexpr std::int64_t kManyWindowsPerSm = 12;
-  constexpr int kLimitOfSmallCtas = 8192, kLimitOfLargeCtas = 16384;
+  // Entries of a window beyond which several CTAs share it. That of large ones is two parts.
+  constexpr int kLimitOfSmallCtas = 8192, kLimitOfLargeCtas = 2 * Part::kEntries;
   constexpr std::int64_t kManyOfFew = 512;  // where each SM has a window at most
   const std::int64_t many = windows <= device.info().sm_count ? kManyOfFew : kManyEntries;
   if (matrix.nnz > many * windows) {
