@@ -67,6 +67,7 @@ struct PartialSums {
   bool ordered = false;
   float* first = nullptr;        // ordered: the same in the slot of part 0
   std::int64_t slot_floats = 0;  // ordered: from slot to slot
+  bool adds = true;              // not ordered: false where this lane's sums are of no column
 };
 
 // Adds up the parts. True in the warp that is last, whose `sums` then are those of all parts. In a
@@ -78,7 +79,7 @@ __device__ bool arrive_and_sum(const PartialSums& partial, unsigned lane, float 
     const float4 four = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
     float* const to = partial.own + i / 4 * kStride;
     if (partial.ordered) __stcg(reinterpret_cast<float4*>(to), four);
-    else ptx::red_global_add_v4_f32(to, four);
+    else if (partial.adds) ptx::red_global_add_v4_f32(to, four);
   }
   if (!arrives_last<kLanes>(partial.arrivals, partial.parts, lane)) return false;
 #pragma unroll

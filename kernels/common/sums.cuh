@@ -85,24 +85,28 @@ __device__ void add_sums(const Sum* from, Sum (&sums)[kCount]) {
   }
 }
 
-// Adds up the parts of several warps or groups of lanes in one slot of memory, where `own` is the
-// place of this lane's sums: zero between launches, as `arrivals` is. True in the last of `parts`,
-// whose `sums` then are those of all.
+// Adds up the parts of several warps or groups of lanes in one slot of memory: kCount sums of each
+// lane, zero between launches, as `arrivals` is. True in the last of `parts`, whose `sums` then are
+// those of all. What lanes add together is contiguous: half a sector costs as much as a whole one.
+// `adds`: false in a lane whose sums are of no column.
 template <int kLanes, class Sum, int kCount>
-__device__ bool add_in_slot(Sum* own, unsigned* arrivals, int parts, unsigned lane,
+__device__ bool add_in_slot(Sum* slot, unsigned* arrivals, int parts, unsigned lane, bool adds,
                             Sum (&sums)[kCount]) {
   if constexpr (std::is_same_v<Sum, float>) {
-    const PartialSums partial = {.own = own, .arrivals = arrivals, .parts = parts};
-    return arrive_and_sum<4, kLanes>(partial, lane, sums);
+    const PartialSums partial = {
+        .own = slot + lane * 4, .arrivals = arrivals, .parts = parts, .adds = adds};
+    return arrive_and_sum<4 * kLanes, kLanes>(partial, lane, sums);
   } else {
+    Sum* const own = slot + lane;
+    if (adds)
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) atomicAdd(own + i, sums[i]);
+      for (int i = 0; i < kCount; ++i) atomicAdd(own + i * kLanes, sums[i]);
     if (!arrives_last<kLanes>(arrivals, parts, lane)) return false;
 #pragma unroll
-    for (Sum& sum : sums) sum = 0;
-    add_sums(own, sums);
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) own[i] = 0;
+    for (int i = 0; i < kCount; ++i) {
+      sums[i] = __ldcg(own + i * kLanes);
+      own[i * kLanes] = 0;
+    }
     return true;
   }
 }

@@ -141,9 +141,9 @@ struct Columns {
     Sum sums[kCount == 1 ? kPerVector<Sum> : kCount] = {};
 #pragma unroll
     for (int j = 0; j < kCount; ++j) sums[j] = part[j];
-    if (!add_in_slot<kLanes>(shared.slots + owner * shared.columns_padded + column,
+    if (!add_in_slot<kLanes>(shared.slots + owner * shared.columns_padded + column - lane * kCount,
                              shared.arrivals + owner * gridDim.y + blockIdx.y,
-                             static_cast<int>(end - owner) + 1, lane, sums))
+                             static_cast<int>(end - owner) + 1, lane, column < n, sums))
       return;
     Sum all[kCount];
 #pragma unroll

@@ -1,5 +1,5 @@
 // csr_row_split: C = A * B on the CUDA cores, straight from CSR. The second kernel to read, after
-// csr_naive.cu, from top to bottom.
+// csr_naive.cu: first this page, then device.cuh, then the host adapter below.
 //
 // WHAT IT COMPUTES. Row i of C is the sum over the nonzeros (i, k) of A of value * (row k of B). A
 // row of B is contiguous, so a group of lanes reads it in 16-byte pieces, one piece per lane, and
@@ -18,11 +18,13 @@
 //
 // LONG ROWS. Rows of power-law graphs differ by a factor of 10^5, and a group that walks the
 // longest one alone would finish long after all others. So a row of more than `split` nonzeros is
-// cut into even segments (most_of_segment in segments.hpp: how long they are). The groups of one
-// row add their sums to an accumulator in global memory, and the group that arrives last copies it
-// to C and zeroes it for the next launch (common/arrive_and_sum.cuh). That needs one launch
-// (clearing C first would need two), works for every type of C, and leaves rows that are not cut,
-// nearly all, without any atomic. The order of sums varies, so results differ within the bound.
+// cut into even segments. The groups of one row add their sums in a slot of global memory, and the
+// group that arrives last copies it to C and zeroes it for the next launch
+// (common/arrive_and_sum.cuh). That needs one launch (clearing C first would need two), works for
+// every type of C, and leaves rows that are not cut, nearly all, without any atomic. Additions in
+// one slot wait for each other, so a row of many segments has several slots, whose sums meet in a
+// further one (SlotsOfRow in segments.hpp). The order of sums varies, so results differ within the
+// bound.
 //
 // MANY CUT ROWS. A small matrix of even, rather long rows has most of them cut in a few segments,
 // and atomics take as long as the products. There the segments of a row lie in one CTA, if they are
@@ -52,14 +54,14 @@
 #include <type_traits>
 
 #include "common/dependent_launch.hpp"
-#include "common/empty_rows.cuh"
+#include "common/empty_rows.hpp"
 #include "common/grid_limit.hpp"
 #include "common/memory_layout.hpp"
 #include "common/resident_csr.hpp"
 #include "common/sums.cuh"
+#include "csr_row_split/device.cuh"
 #include "csr_row_split/segments.hpp"
 #include "gpu/cuda_check.hpp"
-#include "ptx/griddepcontrol.cuh"
 #include "row_order/degree_order.hpp"
 #include "spmmbench/registry.hpp"
 #include "window/device_survey.hpp"
@@ -67,182 +69,10 @@
 namespace spmmbench::csr_row_split {
 namespace {
 
-// ---- Device code ----
-
-constexpr int kThreads = 128;
-// Without this minimum the compiler uses 32 registers and issues the loads one by one. With 8 CTAs
-// (64 registers) all kUnroll loads are in flight. With 12 (40 registers) fewer loads are in flight
-// in more warps, which is slightly better where rows are short. Values of fp64 take two registers,
-// and in fp8 a lane has 16 sums.
-template <class TB>
-constexpr int kMinBlocksPerSm = std::is_same_v<TB, double> || sizeof(TB) == 1 ? 8 : 12;
-constexpr int kUnroll = 8;  // pieces of B in flight per lane; fewer only at a segment's end
-constexpr unsigned kFullWarp = 0xFFFFFFFFU;
-
-using row_split::kMostJoined, row_split::Segment, row_split::SplitRow;
-
-template <class Sum>
-struct Workspace {
-  const Segment* segments;
-  std::int64_t segment_count;
-  // With kJoin, rows of four segments come first, then those of two, then those of more.
-  std::int64_t fours_end, twos_end;
-  const SplitRow* split_rows;
-  bool release_early;  // groups of split rows let the next kernel in before they add their sums
-  Sum* sums;           // [split row][columns_padded]; all zero between launches
-  unsigned* arrivals;  // [split row][slab]; all zero between launches
-  std::int64_t columns_padded;
-  Clearing empty;  // by the CTAs past the last segment
-};
-
-template <class T>
-struct CsrEntries {
-  const std::int32_t* col_idx;
-  const T* values;
-  float scale;  // of A and B, in fp8
-};
-
-template <std::int64_t kShare>
-__host__ __device__ std::int64_t ctas_of(std::int64_t all) {
-  return (all + kShare - 1) / kShare;
-}
-
-// sums += value * (this lane's pieces of row `col` of B) for kCount nonzeros of the batch that the
-// group's lanes hold. The loads come first, all of them, so that they are in flight together.
-template <class TB, int kCount, int kLanes, int kPieces>
-__device__ void add_rows(std::int32_t my_col, SumOf<TB> my_value, int first,
-                         const char* const (&b)[kPieces], std::uint32_t row_bytes,
-                         SumOf<TB> (&sums)[kPieces * kPerVector<TB>]) {
-  constexpr int kColumns = kPerVector<TB>;  // of a piece
-  uint4 raw[kCount][kPieces];
-  SumOf<TB> value[kCount];
-#pragma unroll
-  for (int u = 0; u < kCount; ++u) {
-    const auto col = static_cast<std::uint32_t>(__shfl_sync(kFullWarp, my_col, first + u, kLanes));
-    value[u] = __shfl_sync(kFullWarp, my_value, first + u, kLanes);
-    const std::uint64_t offset = static_cast<std::uint64_t>(col) * row_bytes;
-#pragma unroll
-    for (int p = 0; p < kPieces; ++p)
-      raw[u][p] = __ldca(reinterpret_cast<const uint4*>(b[p] + offset));
-  }
-#pragma unroll
-  for (int u = 0; u < kCount; ++u) {
-#pragma unroll
-    for (int p = 0; p < kPieces; ++p) {
-      SumOf<TB> x[kColumns];
-      unpack(raw[u][p], x, TB{});
-#pragma unroll
-      for (int j = 0; j < kColumns; ++j) sums[p * kColumns + j] += value[u] * x[j];
-    }
-  }
-}
-
-// kClears: CTAs past the last segment clear the empty rows of C.
-template <class TB, class TC, int kLanes, int kPieces, bool kJoin, bool kClears>
-__global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<TB>)
-    csr_row_split_kernel(Workspace<SumOf<TB>> work, CsrEntries<TB> a, const TB* __restrict__ b,
-                         std::uint32_t row_bytes, TC* __restrict__ c, std::int64_t ldc,
-                         std::int64_t n) {
-  using Sum = SumOf<TB>;
-  constexpr int kPiece = kPerVector<TB>, kColumns = kPieces * kPiece;  // columns of it, of a lane
-  constexpr int kGroups = kThreads / kLanes;                           // of a CTA
-  constexpr int kRows = kUnroll / kPieces;                             // of B in flight
-  static_assert(kLanes % kRows == 0, "a batch of kLanes nonzeros is walked kRows at a time");
-  static_assert(kGroups % kMostJoined == 0, "the segments of a row do not lie in two CTAs");
-  const int lane = threadIdx.x % kLanes;
-  const std::int64_t first_index = static_cast<std::int64_t>(blockIdx.x) * kGroups;
-  if (kClears && first_index >= work.segment_count) {
-    const std::int64_t cta = std::int64_t{blockIdx.x} - ctas_of<kGroups>(work.segment_count);
-    const std::int64_t first = (cta * gridDim.y + blockIdx.y) * (kThreads / 32);
-    return clear_rows(c, ldc, n, work.empty, first + threadIdx.x / 32);
-  }
-  const std::int64_t index = first_index + threadIdx.x / kLanes;
-  // The lane's pieces begin at `column` and, from one to the next, kLanes pieces further.
-  constexpr int kNextPiece = kLanes * kPiece;
-  const std::int64_t column =
-      (static_cast<std::int64_t>(blockIdx.y) * kPieces * kLanes + lane) * kPiece;
-  const char* b_pieces[kPieces];
-#pragma unroll
-  for (int p = 0; p < kPieces; ++p) {
-    const std::int64_t at = column + p * kNextPiece;
-    b_pieces[p] = reinterpret_cast<const char*>(b + (at < n ? at : 0));
-  }
-
-  // Groups past the end run along with length 0, so that the whole warp takes part in the shuffles.
-  Segment segment{0, 0, 0};
-  if (index < work.segment_count) segment = work.segments[index];
-  const int longest = __reduce_max_sync(kFullWarp, segment.length);
-
-  // Until here only data of the plan was read, since the previous launch may still be running.
-  ptx::griddepcontrol_wait();
-
-  Sum sums[kColumns] = {};
-  for (int base = 0; base < longest; base += kLanes) {
-    // Each lane reads one nonzero of the batch; shuffles hand them round. Past its end a segment
-    // repeats its last nonzero with value 0: an `if` around the loads of B would make the compiler
-    // issue them one by one.
-    std::int32_t my_col = 0;
-    Sum my_value = 0;
-    if (segment.length > 0) {
-      const std::int64_t entry = segment.begin + min(base + lane, segment.length - 1);
-      my_col = __ldg(a.col_idx + entry);
-      if (base + lane < segment.length) my_value = to_sum(load_value(a.values + entry));
-      if constexpr (sizeof(TB) == 1) my_value *= a.scale;
-    }
-    const int count = min(kLanes, longest - base);
-    for (int i = 0; i < count; i += kRows) {
-      const int left = count - i;
-      if (kRows > 4 && left > 4)
-        add_rows<TB, kRows, kLanes, kPieces>(my_col, my_value, i, b_pieces, row_bytes, sums);
-      else if (left > 2)
-        add_rows<TB, 4, kLanes, kPieces>(my_col, my_value, i, b_pieces, row_bytes, sums);
-      else if (left == 2)
-        add_rows<TB, 2, kLanes, kPieces>(my_col, my_value, i, b_pieces, row_bytes, sums);
-      else add_rows<TB, 1, kLanes, kPieces>(my_col, my_value, i, b_pieces, row_bytes, sums);
-    }
-  }
-
-  // With kJoin the condition would make launches up to 8 % longer.
-  if (kJoin || segment.target >= 0 || work.release_early) ptx::griddepcontrol_launch_dependents();
-  if constexpr (kJoin) {
-    if (first_index < work.twos_end) {  // for all threads of the CTA
-      __shared__ Sum parts[kColumns][kThreads];
-#pragma unroll
-      for (int j = 0; j < kColumns; ++j) parts[j][threadIdx.x] = sums[j];
-      __syncthreads();
-      const int joined = index < work.fours_end ? kMostJoined : index < work.twos_end ? 2 : 1;
-      if (index % joined != 0) return;
-      for (int part = 1; part < joined; ++part)
-#pragma unroll
-        for (int j = 0; j < kColumns; ++j) sums[j] += parts[j][threadIdx.x + part * kLanes];
-    }
-  }
-  if (index >= work.segment_count) return;
-  std::int64_t row = segment.target;
-  if (segment.target < 0) {
-    const int split_index = ~segment.target;
-    const SplitRow split = work.split_rows[split_index];
-    const std::int64_t lane_of_row = static_cast<std::int64_t>(blockIdx.y) * kLanes + lane;
-    if (!add_in_slot<kLanes>(work.sums + split_index * work.columns_padded + lane_of_row * kColumns,
-                             work.arrivals + std::int64_t{split_index} * gridDim.y + blockIdx.y,
-                             split.segments, lane, sums))
-      return;
-    row = split.row;
-  }
-#pragma unroll
-  for (int p = 0; p < kPieces; ++p) {
-    Sum piece[kPiece];
-#pragma unroll
-    for (int j = 0; j < kPiece; ++j) piece[j] = sums[p * kPiece + j];
-    store_streaming(c + row * ldc, column + p * kNextPiece, n, piece, lanes_of_group<kLanes>());
-  }
-}
-
 // ---- Host adapter ----
 
 const auto kSplit = auto_integer_option<std::int64_t>(
-    "split", 1, INT32_MAX,
-    "most nonzeros per segment, more of very long rows; longer rows are cut");
+    "split", 1, INT32_MAX, "most nonzeros per segment; longer rows are cut");
 
 // With long segments few groups have work at the end of a small matrix; short segments cost
 // atomics. So about one segment per warp of the device, within the range that was best for large
@@ -311,7 +141,7 @@ struct Matrix {
   }
 
   std::size_t bytes() const {
-    return csr.copied_bytes() + sum_of_bytes(segments.segments, segments.split_rows, empty);
+    return csr.copied_bytes() + sum_of_bytes(segments.segments, segments.slots, empty);
   }
 
   std::int64_t split;
@@ -330,13 +160,13 @@ class CsrRowSplitPlan final : public Plan {
         n_(n),
         tiling_(tile_columns(operand, n)),
         overlap_(kernels_wait()),
-        is_clear_(a.segments.split_count == 0) {
+        is_clear_(a.segments.slot_count == 0) {
     if (is_clear_) return;
     const auto timed = stages.scope("build");
-    const std::int64_t split_rows = a.segments.split_count;
+    const std::int64_t slots = a.segments.slot_count;
     MemoryLayout layout;
-    layout.add(split_rows * tiling_.columns_padded * bytes_of(sum_type(operand.precision)));
-    arrivals_at_ = layout.add(split_rows * tiling_.slabs * sizeof(unsigned));
+    layout.add(slots * tiling_.columns_padded * bytes_of(sum_type(operand.precision)));
+    arrivals_at_ = layout.add(slots * tiling_.slabs * sizeof(unsigned));
     sums_ = device.allocate(layout.bytes());
   }
 
@@ -360,7 +190,7 @@ class CsrRowSplitPlan final : public Plan {
     report.device_bytes += a_.bytes() + sums_.bytes();
     report.params["split"] = fmt::format("{}", a_.split);
     report.params["lanes"] = fmt::format("{}", tiling_.lanes);
-    report.metrics["split_rows"] = static_cast<double>(a_.segments.split_count);
+    report.metrics["split_rows"] = static_cast<double>(a_.segments.cut_rows);
     return report;
   }
 
@@ -383,7 +213,7 @@ class CsrRowSplitPlan final : public Plan {
     constexpr std::int64_t kLong = 64;                    // nonzeros of a segment
     constexpr int kMeasured = 12;
     if (kMinBlocksPerSm<TB> != kMeasured) return true;
-    const auto whole = static_cast<double>(a_.csr.view().rows - a_.segments.split_count);
+    const auto whole = static_cast<double>(a_.csr.view().rows - a_.segments.cut_rows);
     const int many = a_.split < kLong ? kMany : kManyOfLong;
     const std::int64_t ctas = std::int64_t{grid.x} * grid.y, sms = device_.info().sm_count;
     return whole > kWholeRows * static_cast<double>(a_.segments.count) || ctas < kFew * sms ||
@@ -404,7 +234,7 @@ class CsrRowSplitPlan final : public Plan {
                               .segment_count = cut.count,
                               .fours_end = cut.fours_end,
                               .twos_end = cut.twos_end,
-                              .split_rows = cut.split_rows.as<SplitRow>(),
+                              .slots = cut.slots.as<Slot>(),
                               .release_early = release_early<TB>(grid),
                               .sums = sums_.as<Sum>(),
                               .arrivals = array_at<unsigned>(sums_, arrivals_at_),
@@ -456,14 +286,14 @@ class CsrRowSplit final : public Kernel {
     if (tiling.slabs > kMaxGridY)
       return Support::no(
           fmt::format("N above {}", kMaxGridY * (tiling.columns_padded / tiling.slabs)));
-    const std::int64_t most_split_rows =
-        problem.nnz() / choose_split(problem, problem.options, device);
+    const std::int64_t split = choose_split(problem, problem.options, device);
     const std::int64_t bytes =
         static_cast<std::int64_t>(resident_bytes(problem)) +
-        (problem.m() + 2 * most_split_rows) * static_cast<std::int64_t>(sizeof(Segment)) +
-        most_split_rows * (tiling.columns_padded *
-                               static_cast<std::int64_t>(bytes_of(sum_type(problem.precision))) +
-                           (tiling.slabs + 2) * 4);
+        (problem.m() + 2 * (problem.nnz() / split)) * static_cast<std::int64_t>(sizeof(Segment)) +
+        row_split::most_slots(problem.nnz(), split) *
+            (tiling.columns_padded *
+                 static_cast<std::int64_t>(bytes_of(sum_type(problem.precision))) +
+             (tiling.slabs + 2) * 4);
     return Support::yes(static_cast<std::size_t>(bytes));
   }
 

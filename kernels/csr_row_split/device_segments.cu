@@ -73,15 +73,17 @@ struct Sum {
   }
 };
 
-// Segments of rows joined by four and by two, of other rows that are cut, and these rows.
+// Segments of rows joined by four and by two, of other rows that are cut, these rows, and their
+// slots.
 struct Cut {
-  std::int64_t fours, twos, cut, cut_rows;
+  std::int64_t fours, twos, cut, cut_rows, slots;
 
   __host__ __device__ Cut(const Kinds& of, bool join)
       : fours(join ? 4 * (of.threes + of.fours) : 0),
         twos(join ? 2 * of.twos : 0),
         cut(of.segments_of_more + (join ? 0 : 2 * of.twos + 3 * of.threes + 4 * of.fours)),
-        cut_rows(of.more + (join ? 0 : of.twos + of.threes + of.fours)) {}
+        cut_rows(of.more + (join ? 0 : of.twos + of.threes + of.fours)),
+        slots(slots_before(cut, cut_rows)) {}
   __host__ __device__ std::int64_t segments() const { return fours + twos + cut; }
 };
 
@@ -137,7 +139,7 @@ struct Task {
   const Kinds* before;  // each block
   const Kinds* all;
   Segment* segments;
-  SplitRow* split_rows;
+  Slot* slots;
   int length_bits;
 
   __device__ std::int32_t row_of_c(std::int64_t row) const {
@@ -205,7 +207,7 @@ class CutRows {
  private:
   struct Row {
     std::int64_t begin, length, parts, to;
-    std::int32_t target;
+    std::int32_t target;  // row of C, or ~index of the first slot
 
     __device__ Row of_lane(int lane) const {
       return {__shfl_sync(~0U, begin, lane), __shfl_sync(~0U, length, lane),
@@ -224,8 +226,8 @@ class CutRows {
       return out;
     }
     out.to = sums_.fours + sums_.twos + at.cut;
-    task_.split_rows[at.cut_rows] = {row, static_cast<std::int32_t>(out.parts)};
-    out.target = ~static_cast<std::int32_t>(at.cut_rows);
+    task_.slots[at.slots] = SlotsOfRow{at.slots, out.parts}.upper_slot(row);
+    out.target = ~static_cast<std::int32_t>(at.slots);
     return out;
   }
 
@@ -248,12 +250,18 @@ class CutRows {
     }
   }
 
+  // Of a row that is not joined.
   __device__ void write_parts(const Row& row, int first, int step) const {
+    const SlotsOfRow slots{~row.target, row.parts};
     for (std::int64_t part = first; part < row.parts; part += step) {
       const std::int64_t from = share_of(row.length, part, row.parts);
       const std::int64_t end = share_of(row.length, part + 1, row.parts);
+      const std::int32_t target = slots.target_of(part);
       task_.segments[row.to + part] = {row.begin + from, static_cast<std::int32_t>(end - from),
-                                       row.target};
+                                       target};
+      const std::int64_t slot = part / kSegmentsOfSlot;
+      if (part % kSegmentsOfSlot == 0 && !slots.one() && slot < slots.lower_slots())
+        task_.slots[~target] = slots.lower_slot(slot);
     }
   }
 
@@ -353,11 +361,11 @@ DeviceSegments cut_rows(const DeviceCsr& a, const std::int32_t* row_ids, std::in
   const std::int64_t most_cut = a.nnz / split;
   DeviceSegments out;
   out.segments = device.allocate((a.rows + most_cut + most_cut / 2) * sizeof(Segment));
-  out.split_rows = device.allocate(most_cut * sizeof(SplitRow));
+  out.slots = device.allocate(most_slots(a.nnz, split) * sizeof(Slot));
   const int length_bits = std::bit_width(static_cast<std::uint64_t>(split));
   write_segments<<<blocks, kThreads, 0, stream>>>(Task{a, row_ids, split, before, all,
                                                        out.segments.as<Segment>(),
-                                                       out.split_rows.as<SplitRow>(), length_bits});
+                                                       out.slots.as<Slot>(), length_bits});
   SPMMBENCH_CUDA_LAUNCHED();
   device.synchronize();
   const Kinds found = told.read<Kinds>();
@@ -365,7 +373,8 @@ DeviceSegments cut_rows(const DeviceCsr& a, const std::int32_t* row_ids, std::in
   out.fours_end = cut.fours;
   out.twos_end = cut.fours + cut.twos;
   out.count = cut.segments() + found.whole;
-  out.split_count = cut.cut_rows;
+  out.slot_count = cut.slots;
+  out.cut_rows = cut.cut_rows;
   return out;
 }
 

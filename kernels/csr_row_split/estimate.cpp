@@ -1,9 +1,7 @@
 // The time of rows that each gather a row of B for every nonzero.
 
-#include <algorithm>
-
-#include "csr_row_split/factors.hpp"
 #include "select/estimate.hpp"
+#include "csr_row_split/factors.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench::csr_row_split {
@@ -16,12 +14,6 @@ constexpr std::int64_t kAnyRowsFrom = 17;
 // (docs/decisions/few-calls.md).
 constexpr double kTimesBySizes = 1.2;
 
-// Thousands of nonzeros of the longest row beyond what longest_row counts: its many segments are
-// added up one after another.
-double cut_row(const Product& p) {
-  constexpr double kCounted = 4000, kUnit = 1000;  // nonzeros
-  return std::max(0.0, p.f.max_row - kCounted) / kUnit;
-}
 // auto takes a vector as column-major, which csr_row_split does not run.
 Standing standing_of(const Product& p) { return full_if(!p.is_vector()); }
 
@@ -35,8 +27,7 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_row_split",
                                      {"longest_row", "1000 nonzeros", amounts::longest_row},
                                      {"variation", "deviations", amounts::variation},
                                      {"uneven_rows", "us", amounts::uneven_rows},
-                                     {"mean_row", "100 nonzeros", amounts::mean_row},
-                                     {"cut_row", "1000 nonzeros", cut_row}},
+                                     {"mean_row", "100 nonzeros", amounts::mean_row}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = csr_row_split::factors(),
                               .preparation = csr_row_split::preparation(),

@@ -1,6 +1,21 @@
 #include "csr_row_split/segments.hpp"
 
+#include <functional>
+
 namespace spmmbench::row_split {
+
+namespace {
+
+// Within blocks of rows, the longest first.
+void sort_by_length(std::span<Segment> rows) {
+  const auto end = static_cast<std::int64_t>(rows.size());
+#pragma omp parallel for
+  for (std::int64_t from = 0; from < end; from += kSortedRows)
+    std::ranges::stable_sort(rows.subspan(from, std::min(kSortedRows, end - from)),
+                             std::ranges::greater{}, &Segment::length);
+}
+
+}  // namespace
 
 Segments cut_rows(const CsrMatrix& a, std::span<const std::int32_t> row_ids, std::int64_t split) {
   const auto target = [&](std::int64_t row) {
@@ -18,48 +33,54 @@ Segments cut_rows(const CsrMatrix& a, std::span<const std::int32_t> row_ids, std
   };
   Segments out;
   out.segments.reserve(a.rows + a.nnz() / split + 1);
-  const auto cut = [&](std::int64_t row, std::int64_t parts, std::int32_t to) {
+  const auto cut = [&](std::int64_t row, std::int64_t parts, auto target_of_part) {
     const std::int64_t length = a.row_length(row);
     for (std::int64_t part = 0; part < parts; ++part) {
       const std::int64_t begin = length * part / parts;
       const std::int64_t end = length * (part + 1) / parts;
-      out.segments.push_back({a.row_ptr[row] + begin, static_cast<std::int32_t>(end - begin), to});
+      out.segments.push_back(
+          {a.row_ptr[row] + begin, static_cast<std::int32_t>(end - begin), target_of_part(part)});
     }
+  };
+  const auto keep_together = [&](std::int64_t row, std::int64_t parts) {
+    cut(row, parts, [to = target(row)](std::int64_t) { return to; });
   };
   const auto count = [&] { return static_cast<std::int64_t>(out.segments.size()); };
   if (join) {
     for (std::int64_t row = 0; row < a.rows; ++row)
-      if (parts_of_row(row) == kMostJoined) cut(row, kMostJoined, target(row));
+      if (parts_of_row(row) == kMostJoined) keep_together(row, kMostJoined);
     out.fours_end = count();
     for (std::int64_t row = 0; row < a.rows; ++row)
-      if (parts_of_row(row) == 2) cut(row, 2, target(row));
+      if (parts_of_row(row) == 2) keep_together(row, 2);
     out.twos_end = count();
   }
   for (std::int64_t row = 0; row < a.rows; ++row) {
     const std::int64_t parts = parts_of_row(row);
     if (parts <= (join ? kMostJoined : 1)) continue;
-    cut(row, parts, ~static_cast<std::int32_t>(out.split_rows.size()));
-    out.split_rows.push_back({target(row), static_cast<std::int32_t>(parts)});
+    const SlotsOfRow slots{slots_before(count() - out.twos_end, out.cut_rows), parts};
+    cut(row, parts, [&](std::int64_t part) { return slots.target_of(part); });
+    out.slots.resize(slots.first);
+    out.slots.push_back(slots.upper_slot(target(row)));
+    for (std::int64_t i = 0; !slots.one() && i < slots.lower_slots(); ++i)
+      out.slots.push_back(slots.lower_slot(i));
+    ++out.cut_rows;
   }
   const std::int64_t cut_end = count();
+  out.slots.resize(slots_before(cut_end - out.twos_end, out.cut_rows));
   for (std::int64_t row = 0; row < a.rows; ++row)
-    if (a.row_length(row) <= split) cut(row, 1, target(row));
-  const auto begin = out.segments.begin();
-  const std::int64_t end = count();
-#pragma omp parallel for
-  for (std::int64_t from = cut_end; from < end; from += kSortedRows)
-    std::stable_sort(begin + from, begin + std::min(from + kSortedRows, end),
-                     [](const Segment& x, const Segment& y) { return x.length > y.length; });
+    if (a.row_length(row) <= split) keep_together(row, 1);
+  sort_by_length(std::span(out.segments).subspan(cut_end));
   return out;
 }
 
 DeviceSegments upload(const Segments& segments, Device& device) {
   return {.segments = device.upload(segments.segments),
-          .split_rows = device.upload(segments.split_rows),
+          .slots = device.upload(segments.slots),
           .count = static_cast<std::int64_t>(segments.segments.size()),
           .fours_end = segments.fours_end,
           .twos_end = segments.twos_end,
-          .split_count = static_cast<std::int64_t>(segments.split_rows.size())};
+          .slot_count = static_cast<std::int64_t>(segments.slots.size()),
+          .cut_rows = segments.cut_rows};
 }
 
 }  // namespace spmmbench::row_split

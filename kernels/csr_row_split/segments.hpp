@@ -18,16 +18,17 @@ namespace spmmbench::row_split {
 struct alignas(16) Segment {
   std::int64_t begin;
   std::int32_t length;
-  std::int32_t target;  // row of C, or ~index into the split rows
+  std::int32_t target;  // row of C, or ~index of a slot
 
   bool operator==(const Segment&) const = default;
 };
 
-struct SplitRow {
-  std::int32_t row;       // of C
-  std::int32_t segments;  // it was cut into
+// Where the sums of segments of one row are added up, or those of other slots.
+struct Slot {
+  std::int32_t target;  // of what they amount to: as of a segment
+  std::int32_t parts;   // that are added up
 
-  bool operator==(const SplitRow&) const = default;
+  bool operator==(const Slot&) const = default;
 };
 
 constexpr int kMostJoined = 4;  // segments of a row in one CTA; a CTA has 4, 8 or 16 groups
@@ -53,22 +54,9 @@ SPMMBENCH_HOST_DEVICE constexpr std::int64_t share_of(std::int64_t length, std::
   return product / parts;
 }
 
-// The most nonzeros of a segment of a row that is cut. The sums of its segments meet at one place,
-// where each takes about 10 ns (H200), while a group takes about 75 ns for a nonzero. Together that
-// is the least where the square of a segment is an eighth of the row: so those of very long rows
-// are longer than `split`.
-SPMMBENCH_HOST_DEVICE constexpr std::int64_t most_of_segment(std::int64_t length,
-                                                             std::int64_t split) {
-  constexpr std::int64_t kNonzerosForASum = 8;
-  constexpr std::int64_t kMost = 1 << 14;  // then no row of 2^31 nonzeros is longer
-  while (split < kMost && length > kNonzerosForASum * split * split) split *= 2;
-  return split;
-}
 // How many segments a row of that length is cut into.
 SPMMBENCH_HOST_DEVICE constexpr std::int64_t segments_of(std::int64_t length, std::int64_t split) {
-  if (length <= split) return 1;
-  const std::int64_t most = most_of_segment(length, split);
-  return share_of(length + most - 1, 1, most);
+  return length <= split ? 1 : share_of(length + split - 1, 1, split);
 }
 // The same where rows may be joined: in two or in four.
 SPMMBENCH_HOST_DEVICE constexpr std::int64_t parts_of(std::int64_t length, std::int64_t split,
@@ -77,19 +65,63 @@ SPMMBENCH_HOST_DEVICE constexpr std::int64_t parts_of(std::int64_t length, std::
   return join && parts == kMostJoined - 1 ? kMostJoined : parts;
 }
 
+// Additions in one slot wait for each other, 4 to 14 ns each (H200), and a second slot takes about
+// 1 us. So a row of more segments than the first number has a slot for each of the second number,
+// the last of which takes what is left (docs/decisions/csr-row-split.md).
+constexpr std::int64_t kMostOfOneSlot = 256, kSegmentsOfSlot = 32;
+
+// The first slot of a row, from the rows before that are cut and their segments: no row before has
+// as many slots, and some slots are of no row.
+SPMMBENCH_HOST_DEVICE constexpr std::int64_t slots_before(std::int64_t segments,
+                                                          std::int64_t rows) {
+  return segments / kSegmentsOfSlot + rows;
+}
+
+// Of a matrix: a row that is cut has more than `split` nonzeros, and at most twice as many segments
+// as it has times `split` nonzeros.
+constexpr std::int64_t most_slots(std::int64_t nnz, std::int64_t split) {
+  return slots_before(2 * (nnz / split), nnz / split);
+}
+
+// The slots of a row that is cut, from number `first` on: one for all of its segments, or one where
+// those of the segments, which follow, meet.
+struct SlotsOfRow {
+  std::int64_t first, segments;
+
+  SPMMBENCH_HOST_DEVICE constexpr bool one() const { return segments <= kMostOfOneSlot; }
+  // Of the segments, if one does not take all.
+  SPMMBENCH_HOST_DEVICE constexpr std::int64_t lower_slots() const {
+    return segments / kSegmentsOfSlot;
+  }
+  SPMMBENCH_HOST_DEVICE constexpr std::int32_t target_of(std::int64_t segment) const {
+    const std::int64_t slot = segment / kSegmentsOfSlot, last = lower_slots() - 1;
+    return ~static_cast<std::int32_t>(one() ? first : first + 1 + (slot < last ? slot : last));
+  }
+  SPMMBENCH_HOST_DEVICE constexpr Slot upper_slot(std::int32_t row_of_c) const {
+    return {row_of_c, static_cast<std::int32_t>(one() ? segments : lower_slots())};
+  }
+  SPMMBENCH_HOST_DEVICE constexpr Slot lower_slot(std::int64_t index) const {
+    const std::int64_t before = index * kSegmentsOfSlot;
+    return {
+        ~static_cast<std::int32_t>(first),
+        static_cast<std::int32_t>(index + 1 < lower_slots() ? kSegmentsOfSlot : segments - before)};
+  }
+};
+
 struct Segments {
-  std::vector<Segment> segments;  // those of split rows first: they must not start last
+  std::vector<Segment> segments;  // those of cut rows first: they must not start last
   // With joined rows, those of four segments come first, then those of two.
   std::int64_t fours_end = 0, twos_end = 0;
-  std::vector<SplitRow> split_rows;  // whose segments are not joined in a CTA
+  std::vector<Slot> slots;    // of rows whose segments are not joined in a CTA; 0 parts: of none
+  std::int64_t cut_rows = 0;  // these rows
 };
 
 // Row i of `a` is row row_ids[i] of C, or i where `row_ids` is empty.
 Segments cut_rows(const CsrMatrix& a, std::span<const std::int32_t> row_ids, std::int64_t split);
 
 struct DeviceSegments {
-  Buffer segments, split_rows;  // with room for more
-  std::int64_t count = 0, fours_end = 0, twos_end = 0, split_count = 0;
+  Buffer segments, slots;  // with room for more
+  std::int64_t count = 0, fours_end = 0, twos_end = 0, slot_count = 0, cut_rows = 0;
 };
 
 DeviceSegments upload(const Segments& segments, Device& device);

@@ -37,6 +37,7 @@ CsrMatrix tall(Length length) {
 std::vector<NamedShape> tall_shapes() {
   std::vector<NamedShape> shapes;
   shapes.push_back({"scattered", tall([](auto r) { return r % 13 == 5 ? 1 + r % 37 : 0; })});
+  shapes.push_back({"four_in_five", tall([](auto r) { return r % 5 == 3 ? 1 + r % 3 : 0; })});
   shapes.push_back({"bursts", tall([](auto r) { return r % 4096 < 50 ? r % 7 : 0; })});
   shapes.push_back(
       {"long_rows", tall([](auto r) { return r % 9001 == 77 ? r % kTallColumns : 0; })});
