@@ -19,7 +19,7 @@ EXPECTED = {
     "number": ((int, float), "a number"),
     "null": (type(None), "null"),
 }
-LARGEST_INTEGER = 2**63 - 1  # of the program
+LARGEST_INTEGER, LARGEST_SEED = 2**63 - 1, 2**64 - 1  # of the program
 NON_FINITE = {"never": math.inf, "inf": math.inf, "nan": math.nan}
 
 
@@ -56,7 +56,7 @@ class Schema:
         fitting = [form for form in forms if fits(form, value)]
         expected = "" if fitting else described(forms)
         for limits in (schema, *fitting):
-            expected = expected or limit_passed(limits, value)
+            expected = expected or limit_passed(limits, value, LARGEST_SEED if place == "seed" else LARGEST_INTEGER)
         if expected:
             raise Damaged(f"{place and f'{place!r}: '}expected {expected}, got {shown(value)}")
         if isinstance(value, dict):
@@ -100,15 +100,15 @@ def described(forms):
     return " or ".join(EXPECTED[kind][1] for kind in kinds)
 
 
-def limit_passed(schema, value):
+def limit_passed(schema, value, largest):
     """What is expected, where a value of the right type is outside the limits."""
     if is_of(value, "number"):
         if not value >= schema.get("minimum", -math.inf):
             return f"at least {schema['minimum']}"
         if not value > schema.get("exclusiveMinimum", -math.inf):
             return f"more than {schema['exclusiveMinimum']}"
-        if value > LARGEST_INTEGER and schema.get("type") == "integer":
-            return f"an integer from 0 to {LARGEST_INTEGER}"
+        if value > largest and schema.get("type") == "integer":
+            return f"an integer from 0 to {largest}"
     if value == "" and "minLength" in schema:
         return "text, not empty"
     return "a list, not empty" if value == [] and "minItems" in schema else ""

@@ -85,17 +85,17 @@ class Cases:
             return None
         return reference[field]["median"] / row[field]["median"]
 
-    def with_preparation(self, key, backend, epochs=EPOCHS_OF_PAPER):
+    def with_preparation(self, key, backend):
         row, reference = self.ok(key, backend), self.ok(key, REFERENCE)
         if not row or not reference:
             return None
-        ms = [r["prepare_ms"] + epochs * r["epoch_ms"]["median"] for r in (reference, row)]
+        ms = [r["prepare_ms"] + EPOCHS_OF_PAPER * r["epoch_ms"]["median"] for r in (reference, row)]
         return ms[0] / ms[1]
 
-    def preparation(self, key, backend, epochs=EPOCHS_OF_PAPER):
-        """What preparation adds to so many epochs, as a share of them."""
+    def preparation(self, key, backend):
+        """What preparation adds to the epochs of the paper, as a share of them."""
         row = self.ok(key, backend)
-        return row["prepare_ms"] / (epochs * row["epoch_ms"]["median"]) if row else None
+        return row["prepare_ms"] / (EPOCHS_OF_PAPER * row["epoch_ms"]["median"]) if row else None
 
     def whole_run(self, key, backend):
         """What a run that is told nothing takes beyond its epochs when all was prepared, as a share of them."""
@@ -313,7 +313,8 @@ def draw(cases, context, out):
 
 def read(path):
     document = load_json(path)
-    if not isinstance(document, dict) or not {"context", "rows"} <= set(document):
+    whole = isinstance(document, dict) and {"context", "rows"} <= set(document)
+    if not whole or any("graph" not in row for row in document["rows"]):
         raise SystemExit(f"report.py: {path}: expected what gcn.py or minibatch.py wrote")
     return document
 

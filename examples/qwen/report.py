@@ -16,7 +16,7 @@ from rows import MODES, OPERATIONS
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 from command_line import Parser, require, run  # noqa: E402
-from result_data import load_json  # noqa: E402
+from result_data import InputError, load_example  # noqa: E402
 
 TOKENS_OF_K = 1024
 
@@ -124,13 +124,6 @@ def draw(document, out):
         figure.savefig(f"{out}.{suffix}", dpi=130, metadata={"Date": None} if suffix == "svg" else {})
 
 
-def read(path):
-    document = load_json(path)
-    if not isinstance(document, dict) or not {"context", "rows"} <= set(document):
-        raise SystemExit(f"report.py: {path}: expected what qwen.py wrote")
-    return document
-
-
 def main():
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, help="what qwen.py wrote")
@@ -139,7 +132,9 @@ def main():
     args = parser.parse_args()
     if args.figure:
         require("matplotlib")
-    document = read(args.run)
+    document = load_example(args.run)
+    if "attention_block" not in document["context"]["protocol"]:
+        raise InputError(f"{args.run}: expected what qwen.py wrote")
     print(f"{said(document)}\n")
     for tokens, rows in by_tokens(document).items():
         print(f"{tokens} tokens:\n")

@@ -139,7 +139,7 @@ def to_draw(results, rows):
     return kept
 
 
-def choose_series(rows, wins, score, most=MAX_SERIES):
+def choose_series(rows, wins, score):
     """(labels to show, labels left out). Every winner is shown while there is room, then the highest
     scores; score(rows) is None where a series cannot be drawn."""
     series = {}
@@ -148,9 +148,9 @@ def choose_series(rows, wins, score, most=MAX_SERIES):
     scores = {label: score(group) for label, group in series.items()}
     usable = [label for label in series if scores[label] is not None]
     usable.sort(key=lambda label: (-wins.get(label, 0), -scores[label], label))
-    kept = usable[:most]
+    kept = usable[:MAX_SERIES]
     kept.sort(key=lambda label: (series[label][0]["baseline"], usable.index(label)))
-    return kept, usable[most:]
+    return kept, usable[MAX_SERIES:]
 
 
 def left_out(labels, rule, where=""):

@@ -23,17 +23,16 @@ Spec Spec::parse(std::string_view text) {
   if (spec.name.empty())
     throw Error(fmt::format("'{}': expected NAME or NAME?key=value&key=value", text));
   if (question == std::string_view::npos) return spec;
-  std::string_view rest = text.substr(question + 1);
-  while (!rest.empty()) {
-    const std::size_t ampersand = rest.find('&');
-    const std::string_view pair = rest.substr(0, ampersand);
+  for (std::size_t at = question; at != std::string_view::npos;) {
+    const std::size_t ampersand = text.find('&', at + 1);
+    const std::string_view pair = text.substr(at + 1, ampersand - at - 1);
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos || equals == 0)
       throw Error(fmt::format("'{}': expected key=value, got '{}'", text, pair));
     if (spec.options.has(pair.substr(0, equals)))
       throw Error(fmt::format("'{}': {} is given twice", text, pair.substr(0, equals)));
     spec.options.set(std::string(pair.substr(0, equals)), std::string(pair.substr(equals + 1)));
-    rest = ampersand == std::string_view::npos ? std::string_view{} : rest.substr(ampersand + 1);
+    at = ampersand;
   }
   return spec;
 }

@@ -100,11 +100,8 @@ class Packed {
   }
 
   [[noreturn]] void refuse(std::string_view bytes) const {
-    const std::string foreign = describe_foreign_content(bytes);
-    throw Error(fmt::format("{}: expected gzip, xz or zstd data, got {}", path_,
-                            !foreign.empty() ? foreign
-                            : bytes.empty()  ? "an empty file"
-                                             : quote(bytes.substr(0, 16))));
+    throw Error(
+        fmt::format("{}: expected gzip, xz or zstd data, got {}", path_, describe_content(bytes)));
   }
 
   const std::string& path_;

@@ -113,11 +113,9 @@ CachedMatrix read_csr_cache(const std::string& path) {
   const MappedFile file(path);
   std::string_view rest = file.bytes();
   CacheHeader header{};
-  if (!rest.starts_with(std::string_view(kMagic, sizeof kMagic))) {
-    const std::string foreign = describe_foreign_content(rest);
+  if (!rest.starts_with(std::string_view(kMagic, sizeof kMagic)))
     throw Error(fmt::format("{}: expected a CSR cache written by 'spmmbench convert', got {}", path,
-                            foreign.empty() ? quote(rest.substr(0, 8)) : foreign));
-  }
+                            describe_content(rest)));
   if (rest.size() < sizeof header)
     throw Error(fmt::format("{}: truncated: expected a header of {} bytes, got {}", path,
                             sizeof header, rest.size()));

@@ -153,6 +153,7 @@ void release_pages(std::string_view part) {
 std::string describe_foreign_content(std::string_view file) {
   constexpr std::size_t kMostLookedAt = 256;
   const std::string_view head = file.substr(0, kMostLookedAt);
+  if (head.empty()) return "an empty file";
   if (head.starts_with("version https://git-lfs"))
     return "a Git LFS pointer (fetch the file itself with 'git lfs pull')";
   if (head.starts_with("\x1f\x8b")) return "gzip data (name it .gz, or unpack it)";
@@ -163,6 +164,12 @@ std::string describe_foreign_content(std::string_view file) {
   if (start.starts_with("<!doctype") || start.starts_with("<html") || start.starts_with("<?xml"))
     return "an HTML page (the download failed or needs a login)";
   return {};
+}
+
+std::string describe_content(std::string_view file) {
+  constexpr std::size_t kShown = 16;
+  std::string foreign = describe_foreign_content(file);
+  return foreign.empty() ? quote(file.substr(0, kShown)) : foreign;
 }
 
 std::string quote(std::string_view text, std::size_t most) {

@@ -46,9 +46,12 @@ void release_pages(std::string_view part_of_mapping);
 // The byte order mark, which editors of Windows put before a text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-// "a Git LFS pointer (fetch the file with 'git lfs pull')", "an HTML page ...", "gzip data ...", or
-// empty when `file`, or its beginning, is none of these.
+// "a Git LFS pointer (fetch the file with 'git lfs pull')", "an HTML page ...", "gzip data ...",
+// "an empty file", or nothing when `file`, or its beginning, is none of these.
 std::string describe_foreign_content(std::string_view file);
+
+// The same, but the first bytes where it is nothing.
+std::string describe_content(std::string_view file);
 
 // 'text' cut to `most` bytes, unprintable ones escaped.
 std::string quote(std::string_view text, std::size_t most = 40);

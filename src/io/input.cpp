@@ -293,12 +293,15 @@ void require_row_pointers(const std::string& path, const DenseMatrix& matrix) {
         matrix.rows, matrix.cols, format_bytes(needed), format_bytes(available)));
 }
 
-// Throws, since `path` is no matrix by its name. It may be a folder that cannot be listed.
+// Throws, since `path` is no matrix by its name.
 [[noreturn]] void refuse_kind(const std::string& path) {
   std::error_code error;
   const fs::directory_iterator listed(path, error);
-  if (error && error != std::errc::not_a_directory)
+  if (!error) throw Error(fmt::format("{}: expected one matrix, got a folder", path));
+  if (error != std::errc::not_a_directory)
     throw Error(fmt::format("{}: cannot be read: {}", path, error.message()));
+  if (parse_tensor_index(path))
+    throw Error(fmt::format("{}: expected one matrix (FILE.safetensors:NAME), got an index", path));
   throw Error(
       fmt::format("{}: expected a name that ends in {}", path, fmt::join(kExtensions, ", ")));
 }

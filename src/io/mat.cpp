@@ -53,7 +53,6 @@ File open(const std::string& path) {
   if (!matio().error().empty())
     throw Error(fmt::format("{}: reading .mat needs libmatio: {}", path, matio().error()));
   const MappedFile mapped(path);
-  const std::string_view head = mapped.bytes().substr(0, 256);
   require_whole(mapped.bytes(), path);
   File file(CALL_MATIO(Mat_Open, path.c_str(), MAT_ACC_RDONLY));
   // Of version 4 libmatio misplaces entries that do not stand column by column.
@@ -61,11 +60,10 @@ File open(const std::string& path) {
     throw Error(fmt::format("{}: expected version 5 or newer, got {}", path,
                             mapped.bytes().empty() ? "an empty file" : "version 4"));
   if (file != nullptr) return file;
-  if (head.starts_with("MATLAB 7.3"))
+  if (mapped.bytes().starts_with("MATLAB 7.3"))
     throw Error(fmt::format("{}: expected a libmatio with HDF5, which version 7.3 needs", path));
-  const std::string foreign = describe_foreign_content(head);
-  throw Error(fmt::format("{}: expected a .mat of MATLAB, got {}", path,
-                          foreign.empty() ? quote(head) : foreign));
+  throw Error(
+      fmt::format("{}: expected a .mat of MATLAB, got {}", path, describe_content(mapped.bytes())));
 }
 
 // The name of the variable that has the matrix: "Problem", or that of a sparse matrix.

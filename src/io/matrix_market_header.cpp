@@ -69,8 +69,8 @@ std::string lower(std::string_view word) {
   return out;
 }
 
-void parse_banner(const Lines& lines, Header& header) {
-  if (const std::string foreign = describe_foreign_content(lines.line); !foreign.empty())
+void parse_banner(std::string_view text, const Lines& lines, Header& header) {
+  if (const std::string foreign = describe_foreign_content(text); !foreign.empty())
     lines.fail(kBanner, foreign);
   const std::vector<std::string_view> words = lines.words();
   if (words.size() != 5 || words[0].data() != lines.line.data() ||
@@ -149,8 +149,7 @@ void check_room(const Lines& lines, const Header& header, std::size_t bytes_left
 Header parse_header(std::string_view text, const std::string& name) {
   Header header;
   Lines lines(text, name);
-  if (text.empty()) lines.fail(kBanner, "an empty file");
-  parse_banner(lines, header);
+  parse_banner(text, lines, header);
   for (;;) {
     if (!lines.next()) lines.fail("a size line", "the end of the file");
     const std::size_t first = lines.line.find_first_not_of(kBlanks);

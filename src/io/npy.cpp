@@ -109,11 +109,9 @@ std::optional<std::vector<std::int64_t>> parse_shape(std::string_view text) {
 }  // namespace
 
 NpyArray parse_npy(std::string_view file, const std::string& name) {
-  if (!file.starts_with(kNpyMagic)) {
-    const std::string foreign = describe_foreign_content(file);
-    throw Error(fmt::format("{}: expected a NumPy .npy file, got {}", name,
-                            foreign.empty() ? quote(file.substr(0, 8)) : foreign));
-  }
+  if (!file.starts_with(kNpyMagic))
+    throw Error(
+        fmt::format("{}: expected a NumPy .npy file, got {}", name, describe_content(file)));
   if (file.size() < kPreamble + 4)
     throw Error(fmt::format("{}: truncated: expected a .npy header, got {}", name,
                             numbered(file.size(), "byte")));

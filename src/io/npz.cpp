@@ -62,8 +62,11 @@ Array open_filled(const NpzMembers& members, const std::string& name, std::strin
                             known_size ? "" : " of 1, 2, 4 or 8 bytes", quote(array.npy.type)));
   array.count = array.npy.data.size() / array.element_bytes;
   const std::vector<std::int64_t>& shape = array.npy.shape;
+  if (shape.size() != dimensions)
+    throw Error(fmt::format("{}: expected {}, got {}", array.label,
+                            numbered(dimensions, "dimension"), shape.size()));
   std::size_t rest = array.count;  // what the dimensions so far leave of it
-  bool fits = shape.size() == dimensions && array.npy.data.size() % array.element_bytes == 0;
+  bool fits = array.npy.data.size() % array.element_bytes == 0;
   for (std::size_t i = 0; fits && i < dimensions; ++i) {
     const auto size = static_cast<std::size_t>(shape[i]);
     fits = shape[i] >= 0 && (size == 0 ? array.count == 0 : rest % size == 0);

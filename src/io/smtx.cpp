@@ -63,7 +63,7 @@ class Numbers {
 CsrMatrix parse_smtx(std::string_view text, const std::string& path) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (const std::string foreign = describe_foreign_content(text); !foreign.empty())
-    throw Error(fmt::format("{}: expected 'rows, cols, nonzeros', got {}", path, foreign));
+    throw Error(fmt::format("{}:1: expected 'rows, cols, nonzeros', got {}", path, foreign));
   Numbers numbers(text, path);
   // Every number takes a digit and, but for the last, a separator.
   const auto most_numbers = static_cast<std::int64_t>(text.size() / 2 + 1);

@@ -31,6 +31,9 @@ std::optional<TensorPath> split(const std::string& path, std::string_view extens
     parts = {path.substr(0, colon), path.substr(colon + 1)};
     if (std::filesystem::is_regular_file(parts.file, error)) break;
   }
+  if (parts.tensor.empty())
+    throw Error(
+        fmt::format("{}: expected a tensor or a glob behind the colon, got none", parts.file));
   return parts;
 }
 

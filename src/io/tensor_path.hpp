@@ -13,7 +13,7 @@ struct TensorPath {
 };
 
 // Empty where the path names no .safetensors file, or a file or folder as it stands. The longest
-// FILE that is there counts.
+// FILE that is there counts. Throws Error where nothing stands behind the colon.
 std::optional<TensorPath> parse_tensor_path(const std::string& path);
 
 // The file that a path names: FILE of FILE.safetensors:NAME, or the path itself.

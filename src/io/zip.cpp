@@ -81,10 +81,9 @@ std::map<std::string, std::string> unzip_members(const std::string& path,
   {
     const MappedFile file(path);  // says what cannot be opened, or is no zip
     archive_bytes = file.bytes().size();
-    const std::string foreign = describe_foreign_content(file.bytes());
     if (!file.bytes().starts_with("PK"))
-      throw Error(fmt::format("{}: expected a zip archive, got {}", path,
-                              foreign.empty() ? quote(file.bytes().substr(0, 8)) : foreign));
+      throw Error(
+          fmt::format("{}: expected a zip archive, got {}", path, describe_content(file.bytes())));
   }
   const Archive archive(unzOpen64(path.c_str()));
   if (!archive)

@@ -36,8 +36,8 @@ def timing(us):
     }
 
 
-def picked(kernel, why, measured_us=None, remembered=False):
-    return {"kernel": kernel, "measured_us": measured_us or {}, "remembered": remembered, "why": why}
+def picked(kernel, why):
+    return {"kernel": kernel, "measured_us": {}, "remembered": False, "why": why}
 
 
 def row(matrix, kernel, us, n=128, density=0.01, **changes):
@@ -261,6 +261,7 @@ class ReportCase(unittest.TestCase):
 # Place, value and what the scripts and the program say of it.
 DAMAGES = (
     ("context.git_revision", None, "'git_revision': expected text, got null"),
+    ("context.seed", 2**64, "'seed': expected an integer"),
     ("context.timer_floor_us", [], "'timer_floor_us': expected a number"),
     ("context.clocks_before.sm_mhz", "fast", "'clocks_before.sm_mhz': expected an integer"),
     ("context.device.sm_count", -1, "'device.sm_count': expected"),

@@ -34,7 +34,8 @@ class BadInputTest(CliCase):
         cache = self.folder / "c.csr"
         self.spmmbench("convert", DATA / "fem2d_plate.mtx.gz", cache)
         self.refused("truncated", self.file("d.csr", cache.read_bytes()[:1000]))
-        self.refused("got an empty file", self.file("e.mtx", ""))
+        for name in ("e.mtx", "e.mtx.gz", "e.smtx", "e.csr", "e.npy", "e.npz", "e.safetensors"):
+            self.refused("got an empty file", self.file(name, ""))
 
     def test_lfs_pointers_and_html_pages_are_named_as_such(self):
         for name in ("a.mtx", "a.mtx.gz", "a.csr", "a.npy"):

@@ -33,11 +33,11 @@ class ConvertTest(unittest.TestCase):
         return done.stderr
 
     def test_values_are_rounded_to_a_precision_and_those_of_fp64_kept(self):
-        for names in (["a.mtx", "b.mtx", "c.npy", "d.bin", "e.mtx.gz", "f.mtx"],):
-            for source, target in zip(names, names[1:]):
-                extra = ["--dims", "3", "4", "--bin-type", "fp64"] if source == "d.bin" else []
-                done = self.convert(source, target, "--precision", "fp64", *extra)
-                self.assertEqual(done.returncode, 0, done.stderr)
+        names = ["a.mtx", "b.mtx", "c.npy", "d.bin", "e.mtx.gz", "f.mtx"]
+        for source, target in zip(names, names[1:]):
+            extra = ["--dims", "3", "4", "--bin-type", "fp64"] if source == "d.bin" else []
+            done = self.convert(source, target, "--precision", "fp64", *extra)
+            self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((self.folder / "f.mtx").read_text(), MATRIX)
         self.assertEqual((self.folder / "d.bin").stat().st_size, 3 * 4 * 8)
         self.assertEqual(self.convert("a.mtx", "h.mtx", "--precision", "bf16").returncode, 0)
@@ -80,8 +80,11 @@ class ConvertTest(unittest.TestCase):
         (self.folder / "wide.mtx").write_text(
             "%%MatrixMarket matrix coordinate pattern general\n100000 100000 1\n1 1\n"
         )
+        (self.folder / "m.safetensors.index.json").write_text('{"weight_map": {}}')
         for arguments, expected in [
             (["none.mtx", "x.csr"], "none.mtx: cannot open: No such file"),
+            ([".", "x.csr"], ".: expected one matrix, got a folder"),
+            (["m.safetensors.index.json", "x.csr"], "expected one matrix (FILE.safetensors:NAME), got an index"),
             (["a.mtx", "x.txt"], "x.txt: expected an output name that ends in"),
             (["a.mtx", "a.bin/x.csr"], "a.bin/x.csr: cannot be written: Not a directory"),
             (["a.mtx", "./a.mtx"], "./a.mtx: is the input a.mtx"),

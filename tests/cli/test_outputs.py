@@ -22,10 +22,10 @@ class OutputTest(CliCase):
         return subprocess.run(["sh", "-c", f'exec "$0" "$@" {redirections}', PROGRAM, *map(str, args)],
                               capture_output=True, text=True, env=ENVIRONMENT, timeout=120, check=False)
 
-    def assert_whole(self, path, cases=2):
+    def assert_whole(self, path):
         document = read(path)
         self.assertTrue(document["complete"])
-        self.assertEqual(len(document["rows"]), cases)
+        self.assertEqual(len(document["rows"]), 2)
 
     def test_a_full_or_closed_standard_output_is_exit_code_1_everywhere(self):
         again = self.folder / "again.json"

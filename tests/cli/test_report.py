@@ -351,6 +351,11 @@ class ReportTest(ReportCase):
                 self.assertIn(what, str(refused.exception))
         self.assert_one_line(self.run_script("report.py", path, "--out", self.folder / "x.html"), "reorder': expected text")
 
+    def test_the_largest_seed_of_the_program_is_read(self):
+        path = self.folder / "seed.json"
+        path.write_text(json.dumps(damaged_at("context.seed", 2**64 - 1)))
+        self.assertEqual(load_document(path)["context"]["seed"], 2**64 - 1)
+
     def test_another_schema_version_is_refused_with_the_one_that_is_read(self):
         for version in (0, SCHEMA.version + 1, "1", True, []):
             path = self.folder / "other.json"

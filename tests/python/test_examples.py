@@ -62,6 +62,13 @@ class Examples(unittest.TestCase):
                 path.write_text(content)
             for script in ("gcn/report.py", "qwen/report.py"):
                 self.assert_refused(f"report.py: {path}: {text}", script, path)
+        recorded = SOURCE / "results/h200"
+        for script, name, text in (
+            ("gcn/report.py", "qwen.json", "expected what gcn.py or minibatch.py wrote"),
+            ("qwen/report.py", "gcn.json", "damaged: expected the field"),
+            ("qwen/report.py", "irregular-fp16-n128.json", "expected what qwen.py wrote"),
+        ):
+            self.assert_refused(f"report.py: {recorded / name}: {text}", script, recorded / name)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class Close(unittest.TestCase):
         torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
 
 
-def rounded_to_8_bits(a, x, name="fp8_e4m3"):
+def rounded_to_8_bits(a, x, name):
     """The product of `a` and `x` once both are rounded, in fp64."""
     numbers, x8 = a.copy(), spmmbench.fp8(x, name)
     a8 = spmmbench.fp8(torch.as_tensor(a.data), name)

@@ -30,6 +30,8 @@ TEST(Spec, RefusesWhatIsNotKeyValue) {
   EXPECT_THROW(Spec::parse("?a=1"), Error);
   EXPECT_THROW(Spec::parse("rsh?tau"), Error);
   EXPECT_THROW(Spec::parse("rsh?=4"), Error);
+  for (const char* text : {"rsh?", "rsh?tau=4&", "rsh?&tau=4"})
+    EXPECT_THROW(Spec::parse(text), Error) << text << ", as with a shell variable that is not set";
 }
 
 TEST(Glob, MatchesLikeAShell) {

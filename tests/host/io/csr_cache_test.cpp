@@ -77,7 +77,7 @@ TEST(CsrCache, OtherFilesAreNamed) {
   const ScratchFolder folder;
   EXPECT_TRUE(contains(
       error_of([&] { read_csr_cache(folder.write("a.csr", "CSR1 of somebody else's kind")); }),
-      "expected a CSR cache written by 'spmmbench convert', got 'CSR1 of '"));
+      "expected a CSR cache written by 'spmmbench convert', got 'CSR1 of somebody'"));
   EXPECT_TRUE(contains(error_of([&] {
                          read_csr_cache(
                              folder.write("a.csr", "version https://git-lfs.github.com/spec/v1"));

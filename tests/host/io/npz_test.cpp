@@ -199,7 +199,7 @@ TEST(Npz, ArraysThatDoNotFitTogetherAreRefused) {
   EXPECT_EQ(refusal("data", vector_npy("<f16", std::vector<double>{0, 3, 1})),
             "f(data.npy): expected real numbers of 1, 2, 4 or 8 bytes, got type '<f16'");
   EXPECT_EQ(refusal("data", npy("<f4", "False", "(3, 1)", std::vector<float>{0, 3, 1})),
-            "f(data.npy): expected a vector as long as its header says, got 12 bytes");
+            "f(data.npy): expected 1 dimension, got 2");
   EXPECT_EQ(refusal("data", npy("<f4", "False", "(4,)", std::vector<float>{0, 3, 1})),
             "f(data.npy): expected a vector as long as its header says, got 12 bytes");
   EXPECT_EQ(refusal("shape", ints({3})), "f(shape.npy): expected rows and columns, got 1 number");

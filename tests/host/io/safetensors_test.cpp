@@ -211,7 +211,7 @@ TEST(Safetensors, TheHeaderIsBounded) {
   const auto refusal = [](const std::string& file) {
     return error_of([&] { parse_safetensors(file, "f"); });
   };
-  EXPECT_EQ(refusal(""), "f: expected a safetensors file, got 0 bytes");
+  EXPECT_EQ(refusal(""), "f: expected a safetensors file, got an empty file");
   EXPECT_EQ(refusal(std::string(7, '\0')), "f: expected a safetensors file, got 7 bytes");
   EXPECT_EQ(
       refusal(std::string(8, '\xff')),
@@ -241,6 +241,15 @@ TEST(SafetensorsIndex, NamesTheMatricesOfAllItsFiles) {
   EXPECT_EQ(expand_inputs({index + ":l.*"}), lower);
   EXPECT_EQ(expand_inputs({folder.file("m"), index}).size(), 5U) << "the files of the folder";
   EXPECT_EQ(load_input(expand_inputs({index + ":z"})[0], {}).a.csr, to_csr(kMatrix));
+}
+
+TEST(SafetensorsIndex, AColonHasANameBehindIt) {
+  const ScratchFolder folder;
+  for (const char* const name : {"a.safetensors", "m.safetensors.index.json"}) {
+    const std::string path = folder.write(name, safetensors(model()));
+    EXPECT_EQ(error_of([&] { expand_inputs({path + ":"}); }),
+              path + ": expected a tensor or a glob behind the colon, got none");
+  }
 }
 
 TEST(SafetensorsIndex, WhatIsWrongWithItIsToldInOneLine) {

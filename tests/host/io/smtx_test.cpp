@@ -26,7 +26,7 @@ TEST(Smtx, BrokenFilesAreRefusedWithTheLine) {
   const auto refusal = [](const std::string& text) {
     return error_of([&] { parse_smtx(text, "f"); });
   };
-  EXPECT_EQ(refusal(""), "f:1: expected rows from 0 to 2147483647, got the end of the file");
+  EXPECT_EQ(refusal(""), "f:1: expected 'rows, cols, nonzeros', got an empty file");
   EXPECT_EQ(refusal("a, 4, 3\n"), "f:1: expected rows from 0 to 2147483647, got 'a'");
   EXPECT_EQ(refusal("3, 4, 3\n0 2 2 3\n0 3\n"),
             "f:4: expected a column from 0 to 3, got the end of the file");
@@ -45,9 +45,10 @@ TEST(Smtx, BrokenFilesAreRefusedWithTheLine) {
             "f:1: expected 4 offsets and 9223372036854775807 columns, got a file of 34 bytes");
   EXPECT_EQ(refusal("2000000000, 4, 0\n0"),
             "f:1: expected 2000000001 offsets and 0 columns, got a file of 18 bytes");
-  EXPECT_EQ(refusal("<html>"),
-            "f: expected 'rows, cols, nonzeros', got an HTML page (the download failed or needs a "
-            "login)");
+  EXPECT_EQ(
+      refusal("<html>"),
+      "f:1: expected 'rows, cols, nonzeros', got an HTML page (the download failed or needs a "
+      "login)");
 }
 
 }  // namespace
