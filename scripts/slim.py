@@ -33,7 +33,7 @@ CHOICES = (
 ).split(",")
 
 
-CALLS = "group,matrix,nnz,n,precision,kernel,calls_a_memory".split(",")
+CALLS = "group,matrix,nnz,n,precision,kernel,a_memory".split(",")
 
 
 def rounded(value):
@@ -83,7 +83,7 @@ def flat(row, group, context):
         "prepare_ms": sum(ms for stage, ms in stages.items() if stage != "load"),
         "picked": (row.get("pick") or {}).get("kernel", ""),
         "calls_us": row.get("calls_us") or {},
-        "calls_a_memory": row.get("calls_a_memory", ""),
+        "a_memory": row.get("a_memory", ""),
         **{key: value for key, value in {**of_split, "split": of_split.get("name", "")}.items() if key in SPLIT},
     }
 

@@ -77,6 +77,8 @@ struct ResultRow {
   std::optional<SplitProduct> split;  // of a case on several GPUs
   Status status = Status::failed;
   std::string reason;  // why not ok; empty otherwise
+  // Before A was prepared; cuda: in the GPU's memory alone. Null where it was not prepared.
+  std::optional<DeviceKind> a_memory;
   // Wall time of load, reorder, build, upload, tune, compare, choose, and of a plug-in's own
   // stages.
   std::map<std::string, double> stages_ms;
@@ -102,7 +104,6 @@ struct ResultRow {
   // Of each number of calls asked for, as text: microseconds of preparation and this many calls
   // together, measured.
   std::vector<std::pair<std::string, double>> calls_us;
-  std::optional<DeviceKind> calls_a_memory;  // where A was before these; null without any
   std::map<std::string, double> metrics;
   std::string command;  // reproduces this one row
 };

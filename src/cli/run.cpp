@@ -52,7 +52,6 @@ std::vector<int> parse_devices(const std::string& text) {
 }
 
 DeviceKind parse_memory(const RunArguments& in) {
-  if (in.calls_curve.empty()) throw Error("--a-memory: expected --calls-curve");
   if (in.a_memory != "host" && in.a_memory != "cuda")
     throw Error(fmt::format("--a-memory {}: expected host or cuda", in.a_memory));
   return in.a_memory == "cuda" ? DeviceKind::cuda : DeviceKind::host;
@@ -111,6 +110,7 @@ void divide(const RunArguments& in, RunOptions& options) {
   const std::pair<bool, const char*> others[] = {{how.isolate, "--isolate"},
                                                  {how.interleave, "--interleave"},
                                                  {!how.calls_curve.empty(), "--calls-curve"},
+                                                 {how.a_memory == DeviceKind::cuda, "--a-memory"},
                                                  {how.repeat_check, "--repeat-check"},
                                                  {!how.save_failing.empty(), "--save-failing"},
                                                  {!cases.b_file.empty(), "--b"},
@@ -140,7 +140,7 @@ ExitCode run(const RunArguments& in, const std::string& config) {
   if (!options.protocol.calls_curve.empty() && options.cases.scalars.beta != 0)
     throw Error(
         "--calls-curve: not with --beta, with which a call changes what the next one reads");
-  if (!in.a_memory.empty()) options.protocol.calls_a_memory = parse_memory(in);
+  if (!in.a_memory.empty()) options.protocol.a_memory = parse_memory(in);
   if (!in.calls_curve.empty() && options.outputs.json.empty() && !options.outputs.jsonl)
     throw Error("--calls-curve: expected --json or --jsonl, which alone have what it measures");
   divide(in, options);
@@ -225,9 +225,10 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                    "Measure preparation and calls together, for each of these numbers of calls: "
                    "1,10,100 or 1:1000:x10; calls_us of --json and --jsonl")
       ->type_name(kListType);
-  command->add_option("--a-memory", in->a_memory,
-                      "Where A lies before the calls of --calls-curve: host, or cuda for kernels "
-                      "of the GPU; default: host");
+  command->add_option(
+      "--a-memory", in->a_memory,
+      "Where A lies before it is prepared: host, from where a copy to the GPU counts, "
+      "or cuda for kernels of the GPU; default: host");
   command->add_flag("--repeat-check", o.protocol.repeat_check,
                     "Verify ten launches, and say whether their results agree to the bit");
   add_folder_option(

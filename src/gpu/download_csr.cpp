@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "spmmbench/block_scales.hpp"
+
 namespace spmmbench {
 
 CsrMatrix download(const DeviceCsr& a, Device& device) {
@@ -20,6 +22,11 @@ CsrMatrix download(const DeviceCsr& a, Device& device) {
       for (std::int64_t i = 0; i < a.nnz; ++i) out.values64[i] = element.decode(bits[i]);
     }
   });
+  if (a.block_scales != nullptr) {
+    out.block_scales.resize(scales_of_a(a.rows, a.cols));
+    device.download(out.block_scales.data(), a.block_scales,
+                    out.block_scales.size() * sizeof(float));
+  }
   return out;
 }
 

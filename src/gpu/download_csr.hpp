@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
 #include "spmmbench/matrix.hpp"
@@ -8,5 +10,21 @@ namespace spmmbench {
 
 // A as CSR on the host, of what the device has. Throws DeviceError.
 CsrMatrix download(const DeviceCsr& a, Device& device);
+
+// A that lies on the device alone, for what reads it on the host.
+class DownloadedCsr final : public LazyCsr {
+ public:
+  // Both outlive this.
+  DownloadedCsr(const DeviceCsr& a, Device& device) : a_(a), device_(device) {}
+  const CsrMatrix& get() override {
+    if (!copy_) copy_ = download(a_, device_);
+    return *copy_;
+  }
+
+ private:
+  const DeviceCsr& a_;
+  Device& device_;
+  std::optional<CsrMatrix> copy_;
+};
 
 }  // namespace spmmbench

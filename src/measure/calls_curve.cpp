@@ -18,21 +18,6 @@
 namespace spmmbench {
 namespace {
 
-// A that lies on the device alone, for what reads it on the host.
-class DownloadedCsr final : public LazyCsr {
- public:
-  DownloadedCsr(const DeviceCsr& a, Device& device) : a_(a), device_(device) {}
-  const CsrMatrix& get() override {
-    if (!copy_) copy_ = download(a_, device_);
-    return *copy_;
-  }
-
- private:
-  const DeviceCsr& a_;
-  Device& device_;
-  std::optional<CsrMatrix> copy_;
-};
-
 // The time of preparation and the calls together, in microseconds.
 double time_once(const KernelChoice& choice, Problem problem, const Spec& reorder,
                  const Operands& operands, std::int64_t calls, Device& device,

@@ -144,17 +144,9 @@ bool takes_exact_values(const CaseInput& input, const KernelChoice& launched) {
          !kernel->info().inspects_b && !is_scaled(input.problem.precision);
 }
 
-// A kernel of the CPU has A in host memory whatever was asked for.
 void measure_several_calls(const CaseInput& input, ResultRow& row) {
   Problem problem = input.problem;
-  DeviceCsr resident;
-  const bool on_host = input.calls_a_memory == DeviceKind::host || problem.on_device == nullptr;
-  if (!on_host) {
-    resident = *problem.on_device;
-    resident.upload_ms = 0;  // it is there
-  }
-  problem.on_device = on_host ? nullptr : &resident;
-  row.calls_a_memory = on_host ? DeviceKind::host : DeviceKind::cuda;
+  if (input.a_lies_on() == DeviceKind::host) problem.on_device = nullptr;
   row.calls_us =
       measure_calls_curve(*input.choice, problem, Spec::parse(row.reorder), *input.operands,
                           input.calls_curve, *input.device, input.scalars(), input.members);
@@ -288,6 +280,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   const Operands& operands = *input.operands;
   const KernelInfo& info = input.choice->kernel->info();
 
+  row.a_memory = input.a_lies_on();
   const NewThreads threads;
   mend_operands(operands, device);
   MadePlan made = make_plan(input, row);

@@ -38,6 +38,8 @@ struct FoundInA {
 struct CaseInput {
   const KernelChoice* choice = nullptr;
   Problem problem;  // its options are those of the choice
+  DeviceKind a_memory =
+      DeviceKind::host;  // where A lies before it is prepared, if the kernel is of the GPU
   PreparedA* prepared = nullptr;
   Device* device = nullptr;  // where the kernel runs; the host device when there is no GPU
   const Operands* operands = nullptr;  // null when they could not be made
@@ -61,11 +63,14 @@ struct CaseInput {
   std::function<void()> take_c;
   bool repeat_check = false;  // verify repeated launches and compare their bits
   std::span<const std::int64_t> calls_curve = {};  // numbers of calls to measure with preparation
-  DeviceKind calls_a_memory = DeviceKind::host;    // where A lies before
   bool one_launch = false;  // alone on the device, between profiler brackets, instead of timing
 
   std::shared_ptr<FoundInA> found = std::make_shared<FoundInA>();  // of checked_a()
 
+  // A kernel of the CPU has A in host memory whatever was asked for.
+  DeviceKind a_lies_on() const {
+    return problem.on_device != nullptr ? a_memory : DeviceKind::host;
+  }
   Scalars scalars() const { return {update.alpha, update.beta}; }
   const CsrMatrix& checked_a() const { return diagonal != nullptr ? diagonal->a : *problem.a; }
   std::span<const std::int32_t> checked_row_ids() const {

@@ -23,11 +23,12 @@ namespace {
 
 // A and a plan, with what making them took.
 struct Preparation {
-  std::unique_ptr<Prepared> a;  // null where an earlier case has prepared A
-  StageTimer a_stages, stages;  // of A alone, and with the plan
-  std::unique_ptr<Plan> plan;   // after `a`, which outlives it
-  double inspection_us = 0;     // of a B that changes from product to product
-  double processor_ms = 0;      // that all threads of this process worked
+  std::unique_ptr<DownloadedCsr> host_a;  // as in PreparedA
+  std::unique_ptr<Prepared> a;            // null where an earlier case has prepared A
+  StageTimer a_stages, stages;            // of A alone, and with the plan
+  std::unique_ptr<Plan> plan;             // after `a`, which outlives it
+  double inspection_us = 0;               // of a B that changes from product to product
+  double processor_ms = 0;                // that all threads of this process worked
 
   double ms() const { return stages.total_ms(); }
   double plan_ms() const { return ms() - a_stages.total_ms(); }
@@ -112,9 +113,13 @@ Preparation prepare(const CaseInput& input, Unfinished look, double& seconds) {
   const AddsTime timed(seconds);
   Preparation made;
   const double start = processor_seconds();
+  SparseOperand a = input.problem.operand();
+  if (input.a_lies_on() == DeviceKind::cuda) {
+    made.host_a = std::make_unique<DownloadedCsr>(*a.on_device, *input.device);
+    a.a = HostCsr(made.host_a.get());
+  }
   call(input, made.a_stages, [&] {
-    made.a = input.choice->kernel->prepare(input.problem.operand(), input.problem.options,
-                                           *input.device, made.a_stages);
+    made.a = input.choice->kernel->prepare(a, input.problem.options, *input.device, made.a_stages);
   });
   bind(input, *made.a, made);
   made.processor_ms = (processor_seconds() - start) * 1e3;
@@ -196,6 +201,7 @@ MadePlan make_plan(const CaseInput& input, ResultRow& row) {
   const double other_ms = (since.passed() - seconds) * 1e3;
   if (made.a) {
     input.prepared->kernel_a = std::move(made.a);
+    input.prepared->host_a = std::move(made.host_a);
     input.prepared->stages = std::move(made.a_stages);
   }
   add_stages(made.stages, row);

@@ -292,6 +292,11 @@ FieldTable<ResultRow> preparation_fields() {
   return {
       field("status", &R::status, ""),
       field("reason", &R::reason, "why not ok; empty otherwise"),
+      field(
+          "a_memory", &R::a_memory,
+          "where A lies before it is prepared, cuda: in the GPU's memory alone, so that no copy to "
+          "it counts (--a-memory); null where A was not prepared")
+          .added_later(),
       field("stages_ms", &R::stages_ms,
             "load, reorder, build, upload, tune, compare, choose, transpose, and a plug-in's own")
           .csv(stage_columns()),
@@ -360,11 +365,6 @@ FieldTable<ResultRow> comparison_fields() {
       field("calls_us", &R::calls_us,
             "time of preparation and so many calls together, measured from a flushed cache, by the "
             "number of calls (--calls-curve)")
-          .not_in_csv()
-          .added_later(),
-      field(
-          "calls_a_memory", &R::calls_a_memory,
-          "where A lies before these, cuda: in the GPU's memory alone; null without --calls-curve")
           .not_in_csv()
           .added_later(),
       field("metrics", &R::metrics, "a kernel's own figures and a profiler's counters"),

@@ -160,6 +160,7 @@ void MatrixRun::describe(const PlannedCase& planned, Device& device, CaseInput& 
   input.device = &device;
   input.problem.a = &a_.csr();
   input.problem.row_ids = a_.row_ids();
+  input.a_memory = protocol_.a_memory;
   input.problem.n = planned.n;
   input.problem.precision = precision;
   input.problem.c_type = c_type;
@@ -181,7 +182,6 @@ void MatrixRun::describe(const PlannedCase& planned, Device& device, CaseInput& 
   input.b_is_drawn = host_b_ == nullptr;
   input.repeat_check = protocol_.repeat_check;
   input.calls_curve = protocol_.calls_curve;
-  input.calls_a_memory = protocol_.calls_a_memory;
   input.one_launch = protocol_.one_launch;
   if (!protocol_.one_launch) input.exact = &*exact_;
   const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);
@@ -207,8 +207,12 @@ void MatrixRun::add_operands(const PlannedCase& planned, CaseInput& input, Resul
   }
   OnDevice& made = on_device(planned, input);
   if (device.info().kind == DeviceKind::cuda) {
-    if (!resident_) resident_ = fastest_copy(a_.csr(), precision, device);
-    input.problem.on_device = &resident_->view();
+    if (!resident_) {
+      resident_ = fastest_copy(a_.csr(), precision, device);
+      resident_view_ = resident_->view();
+      if (protocol_.a_memory == DeviceKind::cuda) resident_view_.upload_ms = 0;  // it is there
+    }
+    input.problem.on_device = &resident_view_;
   }
   if (transposed_ && !reads_transposed(planned.choice->kernel->info()))
     row.stages_ms["transpose"] = transpose_ms(device);

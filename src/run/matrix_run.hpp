@@ -52,6 +52,7 @@ class MatrixRun {
   OperandA a_;
   std::optional<Diagonal> diagonal_;                 // the current A to the checks of a batch
   std::optional<CsrOnDevice> resident_;              // the current A in the memory of the GPU
+  DeviceCsr resident_view_;                          // of it, as kernels are given it
   std::shared_ptr<void> copy_;                       // the same, for references
   bool transposed_;                                  // A is the transpose of the input
   std::map<DeviceKind, double> transpose_ms_;        // what making it takes

@@ -67,7 +67,7 @@ struct Protocol {
   int device = 0;             // CUDA device index; -1: CPU kernels only
   std::string nonce;          // that a child writes before its row; empty: none
   Place place;                // among the ranks of a product on several GPUs
-  DeviceKind calls_a_memory = DeviceKind::host;  // where A lies before the calls of calls_curve
+  DeviceKind a_memory = DeviceKind::host;  // where A lies before it is prepared
 };
 
 struct Outputs {

@@ -51,7 +51,7 @@ std::string describe_work(const Work& work) {
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, scalars, batch, gpus, split, resume, known] = work.cases;
   const auto& [limits, repeat_check, calls_curve, one_launch, isolate, interleave, timeout_s,
-               plugins_here, cache, save_failing, rates, device, nonce, place, calls_a_memory] =
+               plugins_here, cache, save_failing, rates, device, nonce, place, a_memory] =
       work.protocol;
   const auto& [seed, dims, bin_type, prune, fp64, transpose] =
       load;  // fp64 follows from the precisions
@@ -82,7 +82,7 @@ std::string describe_work(const Work& work) {
                {"cache", to_printable(cache)},
                {"repeat_check", repeat_check},
                {"calls_curve", calls_curve},
-               {"calls_a_memory", static_cast<int>(calls_a_memory)},
+               {"a_memory", static_cast<int>(a_memory)},
                {"resume", static_cast<int>(resume)},
                {"known", Json::array()},
                {"isolate", isolate},
@@ -142,7 +142,7 @@ Work read_work(const std::string& text) try {
   protocol.cache = read_text(json.at("cache"));
   protocol.repeat_check = json.at("repeat_check");
   protocol.calls_curve = json.at("calls_curve").get<std::vector<std::int64_t>>();
-  protocol.calls_a_memory = read_enum(json.at("calls_a_memory"), DeviceKind::cuda);
+  protocol.a_memory = read_enum(json.at("a_memory"), DeviceKind::cuda);
   protocol.isolate = json.at("isolate");
   protocol.interleave = json.at("interleave");
   protocol.timeout_s = json.at("timeout_s");

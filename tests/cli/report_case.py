@@ -68,6 +68,7 @@ def row(matrix, kernel, us, n=128, density=0.01, **changes):
         "reorder": "none",
         "status": "ok",
         "reason": "",
+        "a_memory": "host",
         "stages_ms": (
             {"load": 500.0, "upload": 0.1}
             if baseline
@@ -91,7 +92,6 @@ def row(matrix, kernel, us, n=128, density=0.01, **changes):
         "speedup": {"cusparse_default_fp32": None, "cusparse_best": None, "cublas": None},
         "break_even_calls": None,
         "calls_us": {},
-        "calls_a_memory": None,
         "metrics": {},
         "command": f"spmmbench run m/{matrix}.mtx -n {n} -k {kernel}",
     }

@@ -278,10 +278,30 @@ class RunTest(CliCase):
             self.assertGreater(us, int(calls) * row["metrics"]["least_us"])
         # Of three times or more, two are at least as long as their median.
         self.assertLess(2 * sum(row["calls_us"].values()), whole_us)
-        self.assertEqual(row["calls_a_memory"], "host")
-        for wrong in (("--calls-curve", "1"), ("--calls-curve", "1,x"), ("--a-memory", "cuda"), ("--calls-curve", "1", "--a-memory", "gpu")):
+        self.assertEqual(row["a_memory"], "host")
+        for wrong in (("--calls-curve", "1"), ("--calls-curve", "1,x"), ("--a-memory", "gpu")):
             result = self.run_cpu(SMALL, *wrong)
             self.assert_one_line(result, 1, wrong[-2])
+
+    def test_a_kernel_of_the_cpu_has_a_on_the_host_whatever_was_asked_for(self):
+        out = self.folder / "out.json"
+        self.run_cpu(SMALL, "-k", "cpu_csr", "--no-baselines", "-n", "8", "--json", out, "--a-memory", "cuda")
+        self.assertEqual([row["a_memory"] for row in read(out)["rows"]], ["host"])
+
+    def test_nothing_is_uploaded_if_a_lies_on_the_gpu(self):
+        # cusparse_bsr and esmm read A on the host.
+        kernels = "csr_row_split,async_wcsr,cusparse_csr_default,cusparse_bsr,esmm"
+        for memory in ("host", "cuda"):
+            out = self.folder / f"{memory}.json"
+            self.spmmbench("run", SMALL, "-k", kernels, "--no-baselines", "-n", 8, *QUICK, "--json", out, "--a-memory", memory)
+            rows = read(out)["rows"]
+            if all(row["status"] == "skipped" for row in rows):
+                self.skipTest("no GPU")
+            for row in rows:
+                with self.subTest(kernel=row["kernel"], memory=memory):
+                    self.assertEqual((row["status"], row["a_memory"], row["exact"]["passed"]), ("ok", memory, True))
+                    if memory == "cuda" and row["kernel"] not in ("cusparse_bsr", "esmm"):
+                        self.assertNotIn("upload", row["stages_ms"])
 
     def test_what_a_wrong_case_computed_is_saved_and_can_be_run_again(self):
         faults = os.environ.get("SPMMBENCH_FAULTS")

@@ -60,6 +60,7 @@ class GpusTest(CliCase):
         for args, text in ((("--split", "rows"), "--split: expected --gpus of at least 2"),
                            (("--gpus", "2", "--split", "row"), "expected columns, rows, rows_all, rows_needed, peer, peer_in_place, peer_pulled or grid"),
                            (("--gpus", "2", "--isolate"), "--isolate: not with --gpus of more than 1"),
+                           (("--gpus", "2", "--a-memory", "cuda"), "--a-memory: not with --gpus of more than 1"),
                            (("--gpus", "0"), "--gpus: expected at least 1"),
                            (("--gpus", "65"), "--gpus 65: expected at most 64 processes on the CPU")):
             self.assert_one_line(self.run_cpu(SQUARE, *args), 1, text)

@@ -36,10 +36,10 @@ class SlimTest(ReportCase):
         self.assertEqual(self.slim("medians", again).read_text(), first)
 
     def test_calls_are_the_times_of_the_curve_with_a_column_for_each_number(self):
-        measured = {**row("m", "rsh", 8.0), "calls_us": {"1": 900.1234567, "10": 981.0}, "calls_a_memory": "cuda"}
+        measured = {**row("m", "rsh", 8.0), "calls_us": {"1": 900.1234567, "10": 981.0}, "a_memory": "cuda"}
         run = self.write([measured, row("m", "auto", 9.0)])
         (line,) = self.table("calls", run)
-        found = (line["kernel"], line["calls_a_memory"], line["1"], line["10"])
+        found = (line["kernel"], line["a_memory"], line["1"], line["10"])
         self.assertEqual(found, ("rsh", "cuda", "900.12", "981"))
 
     def test_a_choice_stands_beside_the_least_times_of_its_own_case(self):

@@ -42,7 +42,7 @@ Work every_option() {
   work.protocol.timeout_s = 0.1;
   work.protocol.repeat_check = true;
   work.protocol.calls_curve = {1, 10};
-  work.protocol.calls_a_memory = DeviceKind::cuda;
+  work.protocol.a_memory = DeviceKind::cuda;
   work.protocol.cache = "k\xfc";
   work.protocol.save_failing = "s\xfb";
   work.protocol.limits = {0.125, 3, 7, 0.3};
