@@ -16,12 +16,12 @@ namespace {
 // Rows of B of 16 bytes share a sector of the L2 cache.
 constexpr std::int64_t kNarrow = 8;
 
-std::vector<Amount> windows() {
+std::vector<Amount> windows(double (*tiles)(const Product&)) {
   return {{"launch", "launches", amounts::launch},
           {"b", "us", amounts::b},
           {"c", "us", amounts::c},
           {"spill", "us", amounts::spill},
-          {"tiles", "100 tiles an SM", window::tiles},
+          {"tiles", "100 tiles an SM", tiles},
           {"cut", "times", window::cut},
           {"depth", "10 tiles", window::depth},
           {"filled_rows", "100 rows an SM", window::filled_rows},
@@ -35,7 +35,7 @@ double cut_row(const Product& p) {
   return std::max(0.0, p.f.max_row - kCounted) / kUnit;
 }
 std::vector<Amount> natural() {
-  std::vector<Amount> all = windows();
+  std::vector<Amount> all = windows(window::tiles);
   all.push_back({"a_csr", "us", amounts::a_csr});
   all.push_back({"gather_window", "us", window::gather_window});
   all.push_back({"cut_row", "1000 nonzeros", cut_row});
@@ -43,7 +43,7 @@ std::vector<Amount> natural() {
 }
 
 std::vector<Amount> search() {
-  std::vector<Amount> all = windows();
+  std::vector<Amount> all = windows(window::tiles_of_search);
   all.push_back({"longest_row", "1000 nonzeros", amounts::longest_row});
   all.push_back({"ordered_gather", "us", window::ordered_gather});
   return all;

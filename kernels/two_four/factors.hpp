@@ -2,9 +2,9 @@
 // Written by scripts/refit.
 //
 // Factors of a call, in microseconds of:
-//   launch (launches), b (us), dense_flops (us), packed (us)
+//   launch (launches), b (us), padded_flops (us), packed (us)
 // and of preparation, in milliseconds of:
-//   nonzeros (10^6)
+//   kept (10^6)
 
 #include <vector>
 
@@ -18,13 +18,13 @@ inline std::vector<Factors> factors() {
       {"two_four", 16, {{Precision::fp16, 1}},
        {{"launch", 3.4}, {"b", 20.7}, {"packed", 0.966}}},
       {"two_four", kAnyN, {{Precision::fp16, 1}},
-       {{"launch", 11.7}, {"dense_flops", 0.583}, {"packed", 0.667}}},
+       {{"launch", 11.7}, {"padded_flops", 0.583}, {"packed", 0.667}}},
   };
 }
 
 inline std::vector<Preparation> preparation() {
   return {
-      {"two_four", {{"nonzeros", 1.79}}},
+      {"two_four", {{"kept", 1.79}}},
   };
 }
 // clang-format on

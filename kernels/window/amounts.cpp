@@ -125,6 +125,9 @@ double filled_rows(const Product& p) {
   return amounts::rows(p) * rows_in_windows(p.f) / std::max(1.0, p.f.rows);
 }
 double ordered_gather(const Product& p) { return left_in_windows(p) * gather_window(p); }
+double tiles_of_search(const Product& p) {
+  return std::lerp(1.0, left_in_windows(p), equal_rows(p.f)) * tiles(p);
+}
 double ordered_tiles(const Product& p) { return left_in_windows(p) * tiles(p); }
 
 double search(const Product& p) { return searches_order(p) ? 1 : 0; }

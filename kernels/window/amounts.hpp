@@ -17,6 +17,8 @@ double filled_rows(const Product&);  // amounts::rows without empty rows, where 
 // gather_window and tiles once rows that resemble each other are brought together.
 double ordered_gather(const Product&);
 double ordered_tiles(const Product&);
+// The same tiles as far as rows are equal (equal_rows), and those of the natural order where not.
+double tiles_of_search(const Product&);
 
 // Amounts of preparation; 0 unless a row order is searched for.
 double search(const Product&);           // 1

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,14 +28,14 @@ bool is_named(const PluginPattern& pattern, const Kernel& kernel) {
   return glob_match(pattern.kernels, name.substr(name.find(':') + 1));
 }
 
-// In this process, which a fault of the kernel may end. False where something is wrong.
-bool check_here(const Kernel& kernel, bool host_code) {
+// In this process, which a fault of the kernel may end. some_failed where nothing was checked.
+ExitCode check_here(const Kernel& kernel, bool host_code) {
   const KernelInfo& info = kernel.info();
   const bool on_gpu = info.device == DeviceKind::cuda;
   const Checked checked = host_code && on_gpu ? Checked::host_code : Checked::products;
   if (on_gpu && checked == Checked::products && probe_cuda().devices.empty()) {
     print("skipped {}: {}\n", info.name, probe_cuda().reason);
-    return true;
+    return ExitCode::some_failed;
   }
   const std::unique_ptr<Device> device =
       checked == Checked::host_code ? open_host_code_device() : open_device(info.device);
@@ -42,20 +43,22 @@ bool check_here(const Kernel& kernel, bool host_code) {
   if (!check.failures.empty()) {
     print("FAILED  {}: {} passed\n", info.name, numbered(check.passed, "case"));
     for (const std::string& failure : check.failures) print("  {}\n", printable_message(failure));
-  } else if (check.passed == 0) {
-    print("skipped {}: every case was: {}\n", info.name, printable_message(check.reason));
-  } else {
-    print("ok      {}: {} {}{}\n", info.name, numbered(check.passed, "case"),
-          checked == Checked::host_code ? "of its host code ended well" : "passed",
-          check.skipped == 0
-              ? ""
-              : fmt::format(", {} skipped: {}", check.skipped, printable_message(check.reason)));
+    return ExitCode::wrong_result;
   }
-  return check.failures.empty();
+  if (check.passed == 0) {
+    print("skipped {}: every case was: {}\n", info.name, printable_message(check.reason));
+    return ExitCode::some_failed;
+  }
+  print("ok      {}: {} {}{}\n", info.name, numbered(check.passed, "case"),
+        checked == Checked::host_code ? "of its host code ended well" : "passed",
+        check.skipped == 0
+            ? ""
+            : fmt::format(", {} skipped: {}", check.skipped, printable_message(check.reason)));
+  return ExitCode::ok;
 }
 
-// Checks the kernel in a child process.
-bool check_apart(const std::string& path, const Kernel& kernel, bool host_code) {
+// The same in a child process.
+ExitCode check_apart(const std::string& path, const Kernel& kernel, bool host_code) {
   const std::string& name = kernel.info().name;
   std::vector<std::string> words = {"check-plugin", "--here", path + name.substr(name.find(':'))};
   if (host_code) words.emplace_back("--host-code");
@@ -70,16 +73,20 @@ bool check_apart(const std::string& path, const Kernel& kernel, bool host_code) 
     if (steady_seconds() > deadline) {
       child.kill();
       print("FAILED  {}: took more than {:g} s\n", name, kMostSeconds);
-      return false;
+      return ExitCode::wrong_result;
     }
     pause_briefly();
   }
-  const bool ended_well = !lines.empty() && child.exited() && child.exit_code() == 0;
-  const bool found_wrong =
-      !lines.empty() && child.exit_code() == static_cast<int>(ExitCode::wrong_result);
-  if (!ended_well && !found_wrong) lines = {fmt::format("FAILED  {}: {}", name, child.ending())};
+  const auto ended_with = [&](ExitCode code) {
+    return !lines.empty() && child.exited() && child.exit_code() == static_cast<int>(code);
+  };
+  ExitCode outcome = ExitCode::wrong_result;
+  for (const ExitCode code : {ExitCode::ok, ExitCode::some_failed})
+    if (ended_with(code)) outcome = code;
+  if (outcome == ExitCode::wrong_result && !ended_with(outcome))
+    lines = {fmt::format("FAILED  {}: {}", name, child.ending())};
   for (const std::string& line : lines) print("{}\n", printable_message(line));
-  return ended_well;
+  return outcome;
 }
 
 }  // namespace
@@ -105,6 +112,7 @@ void add_check_plugin(CLI::App& app, ExitCode& exit_code) {
       claim_standard_output();  // what the plug-in prints is none of the outcome
     }
     if (in->libraries.empty()) throw Error("expected the LIBRARY of a plug-in");
+    std::set<ExitCode> outcomes;
     for (const std::string& library : in->libraries) {
       const PluginPattern pattern = parse_plugin_pattern(library);
       bool found = false;
@@ -112,12 +120,13 @@ void add_check_plugin(CLI::App& app, ExitCode& exit_code) {
            here ? load_plugin(pattern.path) : describe_plugin(pattern.path, kMostSeconds)) {
         if (!is_named(pattern, *kernel)) continue;
         found = true;
-        if (!(here ? check_here(*kernel, in->host_code)
-                   : check_apart(pattern.path, *kernel, in->host_code)))
-          exit_code = ExitCode::wrong_result;
+        outcomes.insert(here ? check_here(*kernel, in->host_code)
+                             : check_apart(pattern.path, *kernel, in->host_code));
       }
       if (!found) throw Error(fmt::format("{}: no kernel matches", library));
     }
+    if (outcomes.contains(ExitCode::wrong_result)) exit_code = ExitCode::wrong_result;
+    else if (!outcomes.contains(ExitCode::ok)) exit_code = ExitCode::some_failed;
   });
 }
 

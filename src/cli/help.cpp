@@ -54,7 +54,7 @@ const std::map<std::string, Footer>& footers() {
        {{"spmmbench generate 'rmat?scale=12&edge_factor=8' graph.mtx",
          "spmmbench generate 'fem2d?vertices=900' plate.mtx.gz"},
         {ok, usage}}},
-      {"check-plugin", {{"spmmbench check-plugin ./libmine.so"}, {ok, usage, wrong_result}}},
+      {"check-plugin", {{"spmmbench check-plugin ./libmine.so"}, {ok, usage, wrong_result, some_failed}}},
       {"compare",
        {{"spmmbench run data -k cpu_csr --json before.json",
          "spmmbench run data -k cpu_csr --json after.json",

@@ -129,7 +129,8 @@ std::string least_times(const RowList& rows) {
   if (times_us.empty()) return "";
   const std::string least = fmt::format("{:.3f}", *times_us.begin());
   const std::string most = fmt::format("{:.3f}", *times_us.rbegin());
-  return fmt::format("least time: {} us", least == most ? least : least + " to " + most);
+  return fmt::format("least time: {} us, below which a hot time is wrong",
+                     least == most ? least : least + " to " + most);
 }
 
 // Lines below the rows of a group: the answer, and with --why the least time and what `auto`

@@ -138,14 +138,26 @@ double copy_of_a_ms(const Product& p) {
 
 }  // namespace prepare_amounts
 
+namespace {
+
+double alike_rows(const MatrixFeatures& f) { return f.row_overlap / std::max(1.0, f.cv_row); }
+
+}  // namespace
+
 // Windows of 8 rows gather the fewer rows of B per nonzero the more of a row's columns similar rows
 // have, less clearly where rows differ in length. The constants lose least on matrices that were
 // left out of the fit (docs/decisions/selection-model.md).
 double left_by_order(const MatrixFeatures& f) {
-  constexpr double kGain = 1.25, kLeastShare = 0.35;
+  constexpr double kGain = 1.25, kLeastShare = 0.35, kOfEqualRows = 1.0 / 8;
   if (f.gathered_8 == 0) return 1;
-  const double overlap = f.row_overlap / std::max(1.0, f.cv_row);
-  return std::min(f.gathered_8, std::max(kLeastShare, 1 - kGain * overlap)) / f.gathered_8;
+  const double least = std::lerp(kLeastShare, kOfEqualRows, equal_rows(f));
+  const double left = std::max(least, 1 - kGain * alike_rows(f));
+  return std::min(f.gathered_8, left) / f.gathered_8;
+}
+
+double equal_rows(const MatrixFeatures& f) {
+  constexpr double kFrom = 0.9;
+  return std::max(0.0, alike_rows(f) - kFrom) / (1 - kFrom);
 }
 
 // Random rows share this part of their columns: their mean length over the columns that any row

@@ -88,6 +88,9 @@ double copy_of_a_ms(const Product&);
 
 // The share of gathers in natural order that is left once rows are reordered.
 double left_by_order(const MatrixFeatures& features);
+// From 0 to 1: how nearly rows that were found by one column have all columns in common. There are
+// then enough such rows to fill windows, whose tiles an order makes as few as their gathers.
+double equal_rows(const MatrixFeatures& features);
 // Whether rows share more columns than random rows do.
 bool rows_overlap(const MatrixFeatures& features);
 // Deviation of row lengths over their mean, up to which rows are about as long as one another.

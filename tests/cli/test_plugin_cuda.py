@@ -76,6 +76,8 @@ class CudaFaults(Plugins):
         run("nvcc", "-shared", "-Xcompiler=-fPIC", "-std=c++17", "-arch=compute_80", "-I", PREFIX / "include",
             SOURCE / "tests/plugin/flags_cuda.cu", "-o", library)
         if not has_gpu(self):
+            result = self.spmmbench("check-plugin", f"{library}:good")
+            self.assertEqual((result.returncode, result.stdout.split()[0]), (4, "skipped"), "nothing was checked")
             self.skipTest("compiles; needs a GPU to run")
         rows = self.rows(library, "--timeout", 20, device=0, expected=2)
         for name, status in (

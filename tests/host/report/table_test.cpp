@@ -45,9 +45,12 @@ TEST(Table, SaysOnRequestBelowWhichTimeAResultIsWrong) {
   std::vector<ResultRow> rows = filled({row_of("rsh", "fp16", 20), row_of("auto", "fp16", 30)});
   for (ResultRow& row : rows) row.metrics["least_us"] = 2.5;
   EXPECT_EQ(format_table(rows, {}).find("least time"), std::string::npos);
-  EXPECT_NE(format_table(rows, {.why = true}).find("  least time: 2.500 us\n"), std::string::npos);
+  EXPECT_NE(format_table(rows, {.why = true})
+                .find("  least time: 2.500 us, below which a hot time is wrong\n"),
+            std::string::npos);
   rows[1].metrics["least_us"] = 1.25;
-  EXPECT_NE(format_table(rows, {.why = true}).find("  least time: 1.250 to 2.500 us\n"),
+  EXPECT_NE(format_table(rows, {.why = true})
+                .find("  least time: 1.250 to 2.500 us, below which a hot time is wrong\n"),
             std::string::npos);
 }
 
