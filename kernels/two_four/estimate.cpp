@@ -29,6 +29,7 @@ Standing standing_of(const Product& p) { return full_if(p.f.most_of_four <= kMos
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "two_four",
                               .us = {{"launch", "launches", amounts::launch},
                                      {"b", "us", amounts::b},
+                                     {"c", "us", amounts::c, 1},
                                      {"padded_flops", "us", padded_flops},
                                      {"packed", "us", packed}},
                               .prepare_ms = {{"kept", "10^6", kept}},
