@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "gpu/csr_on_device.hpp"
-#include "gpu/download_csr.hpp"
 #include "gpu/scaled_launches.hpp"
+#include "measure/alone_on_gpu.hpp"
 #include "measure/batch.hpp"
 #include "process/interrupt.hpp"
 #include "spmmbench/reordering.hpp"
@@ -23,11 +23,14 @@ double time_once(const KernelChoice& choice, Problem problem, const Spec& reorde
                  const Operands& operands, std::int64_t calls, Device& device,
                  const Scalars& scalars, std::int64_t members, const Clock& clock) {
   StageTimer stages;
-  std::optional<DownloadedCsr> downloaded;
-  if (problem.on_device != nullptr)
-    problem.a = HostCsr(&downloaded.emplace(*problem.on_device, device));
-  const std::unique_ptr<RowOrders> orders = make_row_orders(problem.a, reorder);
-  problem.orders = orders.get();
+  std::optional<AloneOnGpu> alone;
+  std::unique_ptr<RowOrders> orders;
+  if (problem.on_device != nullptr) {
+    alone.emplace(problem, reorder, device).give_to(problem);
+  } else {
+    orders = make_row_orders(problem.a, reorder);
+    problem.orders = orders.get();
+  }
   poison(operands.c, choice.kernel->info(), device);
   device.flush_cache();
   device.wait_idle();

@@ -148,8 +148,8 @@ void measure_several_calls(const CaseInput& input, ResultRow& row) {
   Problem problem = input.problem;
   if (input.a_lies_on() == DeviceKind::host) problem.on_device = nullptr;
   row.calls_us =
-      measure_calls_curve(*input.choice, problem, Spec::parse(row.reorder), *input.operands,
-                          input.calls_curve, *input.device, input.scalars(), input.members);
+      measure_calls_curve(*input.choice, problem, input.reorder, *input.operands, input.calls_curve,
+                          *input.device, input.scalars(), input.members);
 }
 
 // The first of them is timed, from an idle device: a plan may prepare in it.

@@ -37,7 +37,8 @@ struct FoundInA {
 
 struct CaseInput {
   const KernelChoice* choice = nullptr;
-  Problem problem;  // its options are those of the choice
+  Problem problem;              // its options are those of the choice
+  Spec reorder = {"none", {}};  // the order that A's rows are in
   DeviceKind a_memory =
       DeviceKind::host;  // where A lies before it is prepared, if the kernel is of the GPU
   PreparedA* prepared = nullptr;

@@ -13,7 +13,6 @@
 #include <tuple>
 #include <vector>
 
-#include "gpu/download_csr.hpp"
 #include "gpu/scaled_launches.hpp"
 #include "measure/batch.hpp"
 #include "spmmbench/error.hpp"
@@ -110,8 +109,7 @@ class ExactOperands {
 
 // A as one kernel prepared it. The first case that needs it makes it; cases of other N share it.
 struct PreparedA {
-  std::unique_ptr<DownloadedCsr> host_a;  // what `kernel_a` reads on the host, if A lies on the GPU
-  std::unique_ptr<Prepared> kernel_a;
+  std::shared_ptr<Prepared> kernel_a;
   bool has_other_values = false;      // than A, since a test of it has failed
   StageTimer stages;                  // the time of making it
   std::unique_ptr<Prepared> exact_a;  // with the values of the exact test

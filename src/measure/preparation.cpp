@@ -15,6 +15,7 @@
 #include "core/contains.hpp"
 #include "core/steady_seconds.hpp"
 #include "gpu/nvml.hpp"
+#include "measure/alone_on_gpu.hpp"
 #include "process/processor_seconds.hpp"
 #include "spmmbench/error.hpp"
 
@@ -23,12 +24,11 @@ namespace {
 
 // A and a plan, with what making them took.
 struct Preparation {
-  std::unique_ptr<DownloadedCsr> host_a;  // as in PreparedA
-  std::unique_ptr<Prepared> a;            // null where an earlier case has prepared A
-  StageTimer a_stages, stages;            // of A alone, and with the plan
-  std::unique_ptr<Plan> plan;             // after `a`, which outlives it
-  double inspection_us = 0;               // of a B that changes from product to product
-  double processor_ms = 0;                // that all threads of this process worked
+  std::shared_ptr<Prepared> a;  // null where an earlier case has prepared A
+  StageTimer a_stages, stages;  // of A alone, and with the plan
+  std::unique_ptr<Plan> plan;   // after `a`, which outlives it
+  double inspection_us = 0;     // of a B that changes from product to product
+  double processor_ms = 0;      // that all threads of this process worked
 
   double ms() const { return stages.total_ms(); }
   double plan_ms() const { return ms() - a_stages.total_ms(); }
@@ -109,18 +109,25 @@ class AddsTime {
   OwnSeconds since_{Threads::caller};
 };
 
+// The kernel's A. What it was made from, if it is its own, lives as long.
+std::shared_ptr<Prepared> prepare_a(const CaseInput& input, std::shared_ptr<AloneOnGpu> own,
+                                    StageTimer& stages) {
+  SparseOperand a = input.problem.operand();
+  if (own) own->give_to(a);
+  std::unique_ptr<Prepared> made =
+      input.choice->kernel->prepare(a, input.problem.options, *input.device, stages);
+  if (!own) return made;
+  return {made.release(), [own = std::move(own)](Prepared* prepared) { delete prepared; }};
+}
+
 Preparation prepare(const CaseInput& input, Unfinished look, double& seconds) {
   const AddsTime timed(seconds);
   Preparation made;
   const double start = processor_seconds();
-  SparseOperand a = input.problem.operand();
-  if (input.a_lies_on() == DeviceKind::cuda) {
-    made.host_a = std::make_unique<DownloadedCsr>(*a.on_device, *input.device);
-    a.a = HostCsr(made.host_a.get());
-  }
-  call(input, made.a_stages, [&] {
-    made.a = input.choice->kernel->prepare(a, input.problem.options, *input.device, made.a_stages);
-  });
+  std::shared_ptr<AloneOnGpu> own;
+  if (input.a_lies_on() == DeviceKind::cuda)
+    own = std::make_shared<AloneOnGpu>(input.problem.operand(), input.reorder, *input.device);
+  call(input, made.a_stages, [&] { made.a = prepare_a(input, std::move(own), made.a_stages); });
   bind(input, *made.a, made);
   made.processor_ms = (processor_seconds() - start) * 1e3;
   add_unfinished_work(*input.device, look, made.stages);
@@ -201,7 +208,6 @@ MadePlan make_plan(const CaseInput& input, ResultRow& row) {
   const double other_ms = (since.passed() - seconds) * 1e3;
   if (made.a) {
     input.prepared->kernel_a = std::move(made.a);
-    input.prepared->host_a = std::move(made.host_a);
     input.prepared->stages = std::move(made.a_stages);
   }
   add_stages(made.stages, row);

@@ -160,6 +160,7 @@ void MatrixRun::describe(const PlannedCase& planned, Device& device, CaseInput& 
   input.device = &device;
   input.problem.a = &a_.csr();
   input.problem.row_ids = a_.row_ids();
+  input.reorder = *planned.reorder;
   input.a_memory = protocol_.a_memory;
   input.problem.n = planned.n;
   input.problem.precision = precision;
