@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <mutex>
 
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
@@ -14,17 +14,18 @@ CsrMatrix download(const DeviceCsr& a, Device& device);
 // A that lies on the device alone, for what reads it on the host.
 class DownloadedCsr final : public LazyCsr {
  public:
-  // Both outlive this.
+  // Both outlive this. Threads may call get() at the same time.
   DownloadedCsr(const DeviceCsr& a, Device& device) : a_(a), device_(device) {}
   const CsrMatrix& get() override {
-    if (!copy_) copy_ = download(a_, device_);
-    return *copy_;
+    std::call_once(once_, [this] { copy_ = download(a_, device_); });
+    return copy_;
   }
 
  private:
   const DeviceCsr& a_;
   Device& device_;
-  std::optional<CsrMatrix> copy_;
+  std::once_flag once_;
+  CsrMatrix copy_;
 };
 
 }  // namespace spmmbench
