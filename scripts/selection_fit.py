@@ -44,6 +44,7 @@ MOST_TRIALS = 8
 SETTLED_CALLS = 20000  # each trial is expected to pay within so many
 MAY_TAKE_LESS, WIDE_MAY_TAKE_LESS = 1.4, 1.3  # even if the kernel takes so many times less than estimated, the second from
 WIDE_COLUMNS = 64  # columns of B on
+COSTLY_TRIAL, COSTLY_MAY_TAKE_LESS = 50, 1.25  # the second there, if the trial takes more than so many products
 MAY_TAKE_MORE = 1.25  # no trial, where none would pay if the best took so many times longer
 TRIAL_US, TRIAL_CALLS = 200, 6  # what a trial takes beside preparation: measure_ms
 UNMEASURED = 1e12  # us, added to what is only for trials: it ranks behind all others
@@ -175,17 +176,16 @@ class Replay:
         self.specs = list(estimators)
         self.column = {spec: column for column, spec in enumerate(self.specs)}
         shape = len(self.cases), len(self.specs)
-        self.us, self.ms, self.beyond_ms, self.full = np.full(shape, np.inf), np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
+        self.us, self.beyond_ms, self.full = np.full(shape, np.inf), np.zeros(shape), np.zeros(shape, bool)
         for index, row in self.row.items():
             for spec, of in work[index].items():
                 if of.standing != "left_out" and spec in cases[index].times:
                     at = row, self.column[spec]
-                    self.us[at], self.ms[at] = cases[index].times[spec]
-                    self.beyond_ms[at] = beyond_copy(cases[index], spec) if estimators[spec].on_device else self.ms[at]
+                    self.us[at], ms = cases[index].times[spec]
+                    self.beyond_ms[at] = beyond_copy(cases[index], spec) if estimators[spec].on_device else ms
                     self.full[at] = of.standing == "full"
         self.least = np.array([min(us for us, _ in case.times.values()) for case in self.cases])
-        columns = np.array([int(case.n) for case in self.cases])
-        self.may_take_less = np.where(columns < WIDE_COLUMNS, MAY_TAKE_LESS, WIDE_MAY_TAKE_LESS)
+        self.is_wide = np.array([int(case.n) >= WIDE_COLUMNS for case in self.cases])
         self.may_take_more = np.array([1.0 if one.by_sizes else MAY_TAKE_MORE for one in estimators.values()])
         # Where all that ran is a vendor's, or beside it csr_merge alone, nothing was to be chosen.
         vendors = ("cusparse", "cublas", PLAIN)
@@ -202,13 +202,15 @@ class Replay:
         """Of the choice, and of the fastest trial, in the cases that have an estimate; and which these are."""
         known = np.isfinite(estimated) & np.isfinite(self.us)
         counted = np.flatnonzero(self.counts & (known & self.full).any(axis=1))
-        us, ms, expected = self.us[counted], self.ms[counted], np.where(known, estimated, np.inf)[counted]
+        us, ms, expected = self.us[counted], self.beyond_ms[counted], np.where(known, estimated, np.inf)[counted]
         rank = expected + np.where(self.full[counted] | ~np.isfinite(expected), 0, UNMEASURED)
         order, rows = np.argsort(rank, axis=1, kind="stable"), np.arange(len(counted))
-        first, less = order[:, 0], self.may_take_less[counted]
+        first = order[:, 0]
         best = expected[rows, first]
         spent = 1e3 * ms + TRIAL_US + TRIAL_CALLS * expected
-        total = expected / less[:, None] + spent / SETTLED_CALLS
+        of_wide = np.where(spent > COSTLY_TRIAL * best[:, None], COSTLY_MAY_TAKE_LESS, WIDE_MAY_TAKE_LESS)
+        less = np.where(self.is_wide[counted][:, None], of_wide, MAY_TAKE_LESS)
+        total = expected / less + spent / SETTLED_CALLS
         others = np.isfinite(expected)
         others[rows, first] = False
         any_pays = (others & (total < (best * self.may_take_more[first])[:, None])).any(axis=1)

@@ -28,6 +28,8 @@ class SharedParts {
   }
 
   bool contains(const Key& key) const { return entries_.contains(key); }
+  // Of a key that it contains.
+  const Entry& at(const Key& key) const { return entries_.at(key); }
 
   // function(Part&) for every part that was made.
   template <class Function>

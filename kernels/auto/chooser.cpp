@@ -158,7 +158,7 @@ std::pair<Choice, std::vector<Candidate>> Chooser::worth_running(Why& why, const
   std::vector<Candidate> candidates;
   // Where A lies on the device, candidates that are prepared there need no copy of it.
   const Ranking& by = why.ranking;
-  const bool is_there = limits_.calls > 0 && a_.on_device != nullptr;
+  const bool is_there = a_.on_device != nullptr;
   const double there_ms =
       is_there ? prepare_amounts::copy_of_a_ms(Product(by.features, shape, by.precision, by.device))
                : 0;

@@ -24,6 +24,8 @@ class ResidentOrders {
   SharedParts<std::string, SurveyedWindows>& surveyed() {
     return shared_ != nullptr ? shared_->surveyed() : own_surveyed_;
   }
+  // How many rows of B return from memory in them.
+  ReturnedShares& returned() { return shared_ != nullptr ? shared_->returned() : own_returned_; }
 
  private:
   Buffer make(const DeviceCsr& a, const std::string& spec, StageTimer& cost);
@@ -33,6 +35,7 @@ class ResidentOrders {
   Device& device_;
   SharedParts<std::string, Buffer> own_;
   SharedParts<std::string, SurveyedWindows> own_surveyed_;
+  ReturnedShares own_returned_;
 };
 
 }  // namespace spmmbench

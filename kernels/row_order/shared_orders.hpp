@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/wcsr_estimate.hpp"
@@ -23,6 +24,9 @@ struct SurveyedWindows {
   std::vector<GroupCounts> groups;  // all, or none where only some were counted
 };
 
+// Rows of B per nonzero that return from memory: by order, and by the rows of B that a cache keeps.
+using ReturnedShares = SharedParts<std::pair<std::string, std::int64_t>, double>;
+
 // Those of the host, and a place for those on the device (resident_orders.hpp), so that each is
 // made once for all kernels that are given this.
 class SharedOrders final : public RowOrders {
@@ -36,11 +40,13 @@ class SharedOrders final : public RowOrders {
   SharedParts<std::string, Buffer>& on_device() { return on_device_; }
   // What windows gather in the orders on the device.
   SharedParts<std::string, SurveyedWindows>& surveyed() { return surveyed_; }
+  ReturnedShares& returned() { return returned_; }
 
  private:
   RowOrders* host_;
   SharedParts<std::string, Buffer> on_device_;  // by spec
   SharedParts<std::string, SurveyedWindows> surveyed_;
+  ReturnedShares returned_;
 };
 
 }  // namespace spmmbench

@@ -47,6 +47,9 @@ class DeviceSurvey final : public window::Survey {
 
   SurveyedWindows count(const std::string& name, const Buffer& rows);  // null: natural
   const Samples& samples();
+  // Keeps the rows of B that return in `orders`, whose rows on the device are `rows`.
+  void count_returned(const std::vector<std::string>& orders,
+                      const std::vector<const std::int32_t*>& rows, std::int64_t kept);
 
   DeviceCsr a_;
   ResidentOrders& orders_;

@@ -59,8 +59,10 @@ double measure_ms(double us) {
 
 namespace {
 
-double may_take_us(const Estimate& other, std::int64_t n) {
-  return other.us / (n < kWideColumns ? kMayTakeLess : kWideMayTakeLess);
+double may_take_us(const Estimate& best, const Estimate& other, double spent_ms, std::int64_t n) {
+  if (n < kWideColumns) return other.us / kMayTakeLess;
+  const bool costly = spent_ms * 1e3 > kCostlyTrial * best.us;
+  return other.us / (costly ? kCostlyMayTakeLess : kWideMayTakeLess);
 }
 
 // Whether a trial takes a small part of the time of all calls of the best prediction.
@@ -75,7 +77,7 @@ bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t call
   constexpr double kMayTake = 1.1;  // times the prediction; docs/decisions/selection-trials.md
   const double spent_ms = other.prepare_ms + measure_ms(other.us);
   if (is_small_part(spent_ms, best, calls))
-    return cost_us(may_take_us(other, n), spent_ms, calls) < kMayTakeMore * best.us;
+    return cost_us(may_take_us(best, other, spent_ms, n), spent_ms, calls) < kMayTakeMore * best.us;
   return cost_us(other.us, spent_ms + measure_ms(best.us), calls) < kMayTake * best.us;
 }
 
@@ -83,8 +85,10 @@ bool worth_trying(const Estimate& best, const Estimate& other, double least_us, 
                   std::int64_t n) {
   const double spent_ms = other.prepare_ms + measure_ms(other.us);
   if (calls == 0)
-    return cost_us(may_take_us(other, n), spent_ms, kSettledCalls) < std::max(best.us, least_us);
-  const double us = is_small_part(spent_ms, best, calls) ? may_take_us(other, n) : other.us;
+    return cost_us(may_take_us(best, other, spent_ms, n), spent_ms, kSettledCalls) <
+           std::max(best.us, least_us);
+  const double us =
+      is_small_part(spent_ms, best, calls) ? may_take_us(best, other, spent_ms, n) : other.us;
   return cost_us(us, spent_ms, calls) < least_us;
 }
 

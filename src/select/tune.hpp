@@ -16,10 +16,12 @@
 namespace spmmbench {
 
 inline constexpr int kMostTrials = 8;  // of `auto`, unless it is told another number
-// How many times too long a prediction may be, in general and with kWideColumns columns of B or
-// more (docs/decisions/selection-trials.md).
-inline constexpr double kMayTakeLess = 1.4, kWideMayTakeLess = 1.3;
+// How many times too long a prediction may be: in general, with kWideColumns columns of B or more,
+// and of these where the trial takes more than kCostlyTrial products of the best prediction
+// (docs/decisions/selection-trials.md).
+inline constexpr double kMayTakeLess = 1.4, kWideMayTakeLess = 1.3, kCostlyMayTakeLess = 1.25;
 inline constexpr std::int64_t kWideColumns = 64;
+inline constexpr double kCostlyTrial = 50;  // products
 // If no number of calls is given, trying a kernel has to pay within this many.
 inline constexpr std::int64_t kSettledCalls = 20'000;
 

@@ -32,6 +32,13 @@ TEST_F(AutoKernel, EachTrialBeginsWithAFlushedCache) {
   EXPECT_EQ(device_.flushes, 3U);
 }
 
+TEST_F(AutoKernel, ACThatIsLargerThanTheCacheNeedsNoFlush) {
+  device_.device_info.l2_bytes = std::size_t{1} << 10;
+  const auto plan = prepare("tune=3")->bind({.n = 128}, stages_);
+  EXPECT_EQ(tried(*plan).size(), 3U);
+  EXPECT_EQ(device_.flushes, 0U);
+}
+
 // What an event takes is then the same share of each.
 TEST_F(AutoKernel, AllTrialsAreTimedInBatchesOfAsManyLaunchesHoweverLongTheFirstTakes) {
   const std::string first = pick(*prepare("tune=1")->bind({.n = 128}, stages_)).kernel;

@@ -11,8 +11,6 @@
 #include "../../kernels/csr_row_split/segments.hpp"
 #include "../../kernels/row_order/degree_order.hpp"
 #include "../../kernels/row_order/match_order.hpp"
-#include "../../kernels/window/column_reuse.hpp"
-#include "../../kernels/window/device_column_reuse.hpp"
 #include "../../kernels/window/device_survey.hpp"
 #include "core/row_lengths.hpp"
 #include "devices.hpp"
@@ -388,21 +386,6 @@ TEST(ResidentA, IsSurveyedAboutAsOnTheHost) {
             << name << h;
       }
     }
-  }
-}
-
-TEST(ResidentA, RowsOfBThatReturnAreCountedAsOnTheHost) {
-  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  for (const NamedShape& shape : shapes_of(Precision::fp32)) {
-    SCOPED_TRACE(shape.name);
-    const CsrMatrix& matrix = shape.matrix;
-    const CsrOnDevice a(matrix, Precision::fp32, device);
-    const Permutation natural,
-        random = Registry<Reordering>::instance().at("random").compute(matrix, {});
-    const Buffer rows = device.upload(random);
-    for (const std::int64_t kept : {1, 100, 25'000})
-      EXPECT_EQ(new_column_shares(a.view(), {nullptr, rows.as<std::int32_t>()}, kept, device),
-                new_column_shares(matrix, {&natural, &random}, kept));
   }
 }
 

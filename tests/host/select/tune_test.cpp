@@ -195,6 +195,14 @@ TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
       << "where the best is faster than predicted, no fewer are tried";
 }
 
+TEST(Tune, WideOnesWhoseTrialTakesManyProductsNeedABetterChance) {
+  const Estimate best{10, 1};
+  EXPECT_TRUE(worth_trying(best, {12.8, 0}, 10, 0, kWideColumns)) << "28 products";
+  EXPECT_FALSE(worth_trying(best, {12.8, 0.4}, 10, 0, kWideColumns)) << "68 products";
+  EXPECT_TRUE(worth_trying(best, {12.3, 0.4}, 10, 0, kWideColumns));
+  EXPECT_TRUE(worth_trying(best, {12.8, 0.4}, 10, 0, kWideColumns - 1));
+}
+
 TEST(Tune, WithoutCallsATrialHasToPayWithinManyCallsShouldItBeFasterThanPredicted) {
   const Estimate best{10, 1};  // 8 us may take 5.7, which saves 86 ms in 20,000 calls
   EXPECT_TRUE(worth_trying(best, {8, 80}, 10, 0, 8));
