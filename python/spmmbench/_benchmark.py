@@ -42,7 +42,7 @@ _COLUMNS = [
         ("", "n kernel baseline binary params picked precision c_type layout reorder alpha beta batch"),
         ("split_", "split gpus way received_share sent_bytes received_bytes link_gb_per_s"),
         ("split_", "link_latency_us transfer_us product_us one_gpu_us one_gpu_of_bound pays_from_us should_pay pays"),
-        ("", "status reason"),
+        ("", "status reason a_memory"),
         ("stages_ms", "load_ms reorder_ms build_ms upload_ms tune_ms choose_ms compare_ms"),
         ("stages_ms", "transpose_ms prepare_ms"),
         ("", "kept_stages format"),
