@@ -184,8 +184,8 @@ struct Sign {
 };
 constexpr Sign kSigns[] = {
     {"*",
-     "the fastest correct kernel with at most 10 % noise, for each precision and type of C; `auto` "
-     "leaves the star to the kernel that it picked"},
+     "the fastest correct kernel with at most 10 % noise (not known below four samples), for each "
+     "precision and type of C; `auto` leaves the star to the kernel that it picked"},
     {"wrong", "a result beyond its bound, with its worst element; it is never ranked"},
     {"untested",
      "there was no exact test, only the error bound, which can hide a missing nonzero in long "
