@@ -412,7 +412,7 @@ TEST(Selection, ASingleRowIsNotTakenToBeSlowInManyParts) {
 // in an order of its own.
 TEST(Selection, AnOrderBringsEqualRowsTogether) {
   constexpr int kRows = 20'000, kKinds = 50, kLength = 60, kCols = 50'000;
-  CsrMatrix a{kRows, kCols};
+  CsrMatrix a{kRows, kCols, {0}, {}, {}};
   for (int row = 0; row < kRows; ++row) {
     for (int i = 0; i < kLength; ++i) a.col_idx.push_back(i * (kCols / kLength) + row % kKinds);
     a.row_ptr.push_back(std::ssize(a.col_idx));
