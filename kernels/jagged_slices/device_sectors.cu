@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kCountThreads = 256;
 constexpr int kSampleCtas = 8;  // that share the rows of a sample
-// Nonzeros of a row from which all CTAs of its sample share it: a warp takes about 1 us for 32.
+// Nonzeros of a row from which all CTAs of its sample share it: a warp takes about 1 us for 32
+// (H200).
 constexpr std::int64_t kLongRow = 1024;
 
 struct SectorCounts {

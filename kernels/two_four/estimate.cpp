@@ -15,13 +15,16 @@ double packed_bytes(const Product& p) {
 }
 double packed(const Product& p) { return p.memory_us(packed_bytes(p)); }
 
-// Of A, once it is padded.
+// Of A, zeros that pad it included.
 double entries(const Product& p) {
   constexpr double kIndexBytes = 1.0 / 8;  // of an entry of A: two bits of every second one
   return packed_bytes(p) / (p.value_bytes / 2 + kIndexBytes);
 }
 double padded_flops(const Product& p) { return amounts::dense_flops(p) * entries(p) / p.entries; }
-double kept(const Product& p) { return entries(p) / 2 / 1e6; }
+double kept(const Product& p) {
+  constexpr double kMillion = 1e6;
+  return entries(p) / 2 / kMillion;
+}
 
 // It takes 2:4 structured sparsity alone, and asking it would read the whole matrix.
 Standing standing_of(const Product& p) { return full_if(p.f.most_of_four <= kMostOfTwoFour); }

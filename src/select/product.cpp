@@ -156,7 +156,7 @@ double left_by_order(const MatrixFeatures& f) {
 }
 
 double equal_rows(const MatrixFeatures& f) {
-  constexpr double kFrom = 0.9;
+  constexpr double kFrom = 0.9;  // a choice (docs/decisions/selection-model.md)
   return std::max(0.0, alike_rows(f) - kFrom) / (1 - kFrom);
 }
 
