@@ -18,6 +18,8 @@
 // Loads do not stop at the ends of rows: a group has kUnroll rows of B in flight also where rows of
 // A have one nonzero each.
 //
+// WHOLE ROWS, where groups are narrow and rows alike: csr_merge/whole_rows.cuh.
+//
 // ROWS THAT ARE SHARED. What groups have of a row that ends in a later group is passed on by a
 // segmented scan, in the warp by shuffles and then through shared memory. A row that goes on in
 // another CTA, at most one from each CTA to the next, is summed in global memory, and the CTA that
@@ -44,6 +46,7 @@
 #include "common/sums.cuh"
 #include "core/limits.hpp"
 #include "csr_merge/device.cuh"
+#include "csr_merge/merge_path.cuh"
 #include "csr_merge/own_rows.cuh"
 #include "gpu/clear_memory.hpp"
 #include "gpu/cuda_check.hpp"
@@ -141,6 +144,14 @@ bool prefers_own_rows(const SparseOperand& a, const DeviceCsr& csr, Device& devi
 // Places of B are counted in 32 bits, in pieces; half, since rows are padded.
 constexpr double kMostPiecesOfB = 4294967296.0 / 2;
 
+const auto kWholeRows = auto_integer_option(
+    "whole_rows", 0, 1, "1: groups of up to 4 lanes take whole rows, 0: places of the merge path");
+csr_merge::WholeRows whole_rows(const Options& options) {
+  const auto asked = kWholeRows(options);
+  if (!asked) return csr_merge::WholeRows::where_faster;
+  return *asked == 1 ? csr_merge::WholeRows::always : csr_merge::WholeRows::never;
+}
+
 class CsrMergePlan final : public Plan {
  public:
   CsrMergePlan(const ResidentCsr& a, const SparseOperand& operand, std::int64_t n,
@@ -149,6 +160,7 @@ class CsrMergePlan final : public Plan {
         device_(device),
         n_(n),
         division_(divide(operand, n, options, device.info().sm_count)),
+        whole_rows_(whole_rows(options)),
         overlap_(kernels_wait()),
         sums_bytes_(division_.sums_bytes(operand.precision)) {
     const auto timed = stages.scope("build");
@@ -234,13 +246,14 @@ class CsrMergePlan final : public Plan {
                                                             : b.row_stride() * sizeof(TB) /
                                                                   sizeof(csr_merge::Piece<TB>)),
                      b.scale, csr_merge::Rows{c.data, c.row_stride(), c.type}, n_, division_.items,
-                     sums);
+                     whole_rows_, sums);
   }
 
   const ResidentCsr& a_;
   Device& device_;
   std::int64_t n_;
   Division division_;
+  csr_merge::WholeRows whole_rows_;
   bool overlap_;
   bool owns_rows_ = false;
   std::size_t sums_bytes_;
@@ -306,7 +319,7 @@ class CsrMerge final : public Kernel {
       .accumulation = Accumulation::fp32_fma,
       .reads_plain_csr = true,
       .takes_values = true,  // it reads those of the operand
-      .options = {kItems, kOwnRows},
+      .options = {kItems, kWholeRows, kOwnRows},
   };
 };
 

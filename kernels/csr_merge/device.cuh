@@ -14,7 +14,8 @@ namespace spmmbench::csr_merge {
 using spmmbench::unpack;
 
 constexpr int kThreads = 256;
-constexpr int kCtasPerSm = 4;  // 64 registers: all loads of a batch stay in flight
+constexpr int kCtasPerSm = 4;        // 64 registers: all loads of a batch stay in flight
+constexpr int kVectorCtasPerSm = 8;  // 32 registers
 // Rows of B that a group has in flight, and the same where rows of A end among their nonzeros.
 constexpr int kUnroll = 8, kUnrollEnds = 4;
 constexpr unsigned kWarp = 0xFFFFFFFFU;
@@ -48,15 +49,36 @@ struct Rows {
   ElementType type;
 };
 
+// How many rows from its guess a lane looks: near it row by row, then four times as far from lane
+// to lane.
+__device__ inline std::int64_t probe_distance(int lane) {
+  constexpr int kMiddle = 16, kNear = 8;
+  const int place = lane - kMiddle;
+  if (place >= kNear) return std::int64_t{kNear} << 2 * (place - kNear);
+  if (place < -kNear) return -(std::int64_t{kNear} << 2 * (-kNear - place));
+  return place;
+}
+
 // How many rows of A end before place `diagonal` of the merge path. The end of row r is at place
-// row_ptr[r + 1] + r. All lanes of a warp search together: each round leaves a 33rd.
+// row_ptr[r + 1] + r. All lanes of a warp search together: each round leaves a 33rd. The first one
+// of many rows looks around the row where the place would be if all rows were alike.
 __device__ inline std::int64_t rows_before(const DeviceCsr& a, std::int64_t diagonal, int lane) {
   std::int64_t low = 0, high = a.rows < diagonal ? a.rows : diagonal;
+  const auto ends_before = [&](std::int64_t row) {
+    return row < high && __ldg(a.row_ptr + row + 1) + row < diagonal;
+  };
+  if (high > 32) {
+    const double share = static_cast<double>(diagonal) / static_cast<double>(a.rows + a.nnz);
+    const auto guess = static_cast<std::int64_t>(share * static_cast<double>(a.rows));
+    const std::int64_t row = guess + probe_distance(lane);
+    const int passed = __popc(__ballot_sync(kWarp, row < 0 || ends_before(row)));
+    if (passed > 0) low = max(low, min(high, guess + probe_distance(passed - 1) + 1));
+    if (passed < 32) high = max(low, min(high, guess + probe_distance(passed)));
+  }
   while (low < high) {
     const std::int64_t step = (high - low + 32) / 33;
     const std::int64_t row = low + (lane + 1) * step - 1;
-    const bool before = row < high && __ldg(a.row_ptr + row + 1) + row < diagonal;
-    const int passed = __popc(__ballot_sync(kWarp, before));
+    const int passed = __popc(__ballot_sync(kWarp, ends_before(row)));
     const std::int64_t next = low + (passed + 1) * step - 1;
     low += passed * step;
     high = passed < 32 && next < high ? next : high;
@@ -81,10 +103,44 @@ struct Share {
   std::int64_t first_entry;
   int rows, entries;        // ends of rows and nonzeros in the share
   bool continues, is_left;  // first_row began earlier; last_row goes on later
+  // If groups take whole rows (not set where they do not, see kTakesWholeRows):
+  int groups_of_row;  // that share a row; a power of two, at most those of a warp
+  int most_alone;     // nonzeros of a row; all groups of a warp share a longer one
+  int longest;        // row, in nonzeros
+  // In a step each group multiplies a nonzero. Those of rows that groups take alone, and of longer
+  // ones, of all warps.
+  int steps_alone, steps_of_long;
 };
 
+template <int kLanes>
+constexpr int kGroupsOfWarp = 32 / kLanes;
+__host__ __device__ constexpr int log2(int power_of_two) {
+  return power_of_two <= 1 ? 0 : 1 + log2(power_of_two / 2);
+}
+// Steps in which the groups of a warp add up what each has of a row.
+template <int kLanes, int kCount>
+constexpr int kStepsOfLong = 2 + log2(kGroupsOfWarp<kLanes>) * kCount / 2;
+// Groups that are wider hardly wait for each other, and products of a vector were made while A was
+// copied: both walk the merge path.
+template <int kLanes, int kCount>
+constexpr bool kTakesWholeRows = (kLanes <= 4) && (kCount > 1);
+
+// How groups would take the rows of the share. One thread calls it.
+template <int kLanes, int kCount>
+__device__ void plan_whole_rows(Share& share) {
+  constexpr int kLong = kStepsOfLong<kLanes, kCount>;
+  constexpr int kLeastOfGroup = kLong > 8 ? kLong : 8;
+  const int rows = share.rows + 1;
+  int groups = 1;
+  while (groups < kGroupsOfWarp<kLanes> && 2 * groups * rows <= kThreads / kLanes) groups *= 2;
+  share.groups_of_row = groups;
+  share.most_alone = 2 * share.entries / rows + kLeastOfGroup * groups;
+  share.longest = share.steps_alone = share.steps_of_long = 0;
+}
+
 // All threads call it. `share` lies in shared memory, where it costs no registers.
-__device__ inline void find_share(const DeviceCsr& a, int places, Share& share) {
+template <int kLanes, int kCount>
+__device__ void find_share(const DeviceCsr& a, int places, Share& share) {
   const std::int64_t all = a.rows + a.nnz;
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * places;
   const std::int64_t end = begin + places < all ? begin + places : all;
@@ -101,6 +157,7 @@ __device__ inline void find_share(const DeviceCsr& a, int places, Share& share) 
     share.entries = static_cast<int>(end - begin) - share.rows;
     share.continues = __ldg(a.row_ptr + first) + first < begin;
     share.is_left = last < a.rows && __ldg(a.row_ptr + last) + last < end;
+    if constexpr (kTakesWholeRows<kLanes, kCount>) plan_whole_rows<kLanes, kCount>(share);
   }
   __syncthreads();
 }
@@ -170,17 +227,66 @@ constexpr std::size_t staged_bytes(int places) {
 template <class TB, int kCount>
 using Staged = std::conditional_t<kCount == 1, SumOf<TB>, Entry<SumOf<TB>>>;
 
+// The end of each row of the share, and what whole rows would take. All threads call it.
+template <int kLanes, int kCount>
+__device__ void stage_rows(const DeviceCsr& a, Share& share, int* ends) {
+  constexpr int kGroups = kGroupsOfWarp<kLanes>;
+  constexpr int kStepsOfRow = 4;  // to begin rows and to write them
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int at_once = kGroups / share.groups_of_row;
+  // The longest of rows that a warp takes at once is sought in 32 rows of each warp, which lie
+  // apart.
+  const int rounds = max(1, share.rows / kThreads), sampled = warp % rounds;
+  int steps_of_rows = 0, steps_of_long = 0, longest = 0;
+  for (int round = 0; round * kThreads + warp * 32 <= share.rows; ++round) {
+    const int i = round * kThreads + static_cast<int>(threadIdx.x);
+    int length = 0;
+    if (i <= share.rows) {
+      const std::int64_t* const ptr = a.row_ptr + share.first_row + i;
+      const bool ends_here = i < share.rows;
+      const int end =
+          ends_here ? static_cast<int>(__ldg(ptr + 1) - share.first_entry) : share.entries;
+      length = end - (i == 0 ? 0 : static_cast<int>(__ldg(ptr) - share.first_entry));
+      ends[i] = ends_here ? end : INT_MAX;
+    }
+    longest = max(longest, length);
+    if (length > share.most_alone) {
+      steps_of_long += length / kGroups + kStepsOfLong<kLanes, kCount>;
+      length = 0;
+    }
+    if (at_once > 1 && round != sampled) continue;
+    for (int distance = 1; distance < at_once; distance *= 2)
+      length = max(length, __shfl_xor_sync(kWarp, length, distance));
+    if (i <= share.rows && lane % at_once == 0)
+      steps_of_rows += length / share.groups_of_row + kStepsOfRow;
+  }
+  if (at_once > 1 && share.rows > kThreads)
+    steps_of_rows = static_cast<int>(static_cast<float>(steps_of_rows) *
+                                     (static_cast<float>(share.rows) / kThreads));
+  steps_of_rows = __reduce_add_sync(kWarp, steps_of_rows);
+  steps_of_long = __reduce_add_sync(kWarp, steps_of_long);
+  longest = __reduce_max_sync(kWarp, longest);
+  if (lane != 0) return;
+  atomicAdd(&share.steps_alone, steps_of_rows);
+  if (steps_of_long > 0) atomicAdd(&share.steps_of_long, steps_of_long);
+  atomicMax(&share.longest, longest);
+}
+
 // Copies the share's part of A to shared memory: its nonzeros, and in `ends` before which of them
 // each row ends. All threads call it.
-template <int kCount, class TB>
+template <int kLanes, int kCount, class TB>
 __device__ void stage_share(const DeviceCsr& a, const TB* __restrict__ b, std::uint32_t row_step,
-                            float b_scale, const Share& share, Staged<TB, kCount>* staged,
-                            int* ends) {
-  for (int i = threadIdx.x; i < share.rows; i += kThreads)
-    ends[i] = static_cast<int>(__ldg(a.row_ptr + share.first_row + i + 1) - share.first_entry);
-  if (threadIdx.x == 0) ends[share.rows] = INT_MAX;
+                            float b_scale, Share& share, Staged<TB, kCount>* staged, int* ends) {
+  if constexpr (kTakesWholeRows<kLanes, kCount>) {
+    stage_rows<kLanes, kCount>(a, share, ends);
+  } else {
+    for (int i = threadIdx.x; i < share.rows; i += kThreads)
+      ends[i] = static_cast<int>(__ldg(a.row_ptr + share.first_row + i + 1) - share.first_entry);
+    if (threadIdx.x == 0) ends[share.rows] = INT_MAX;
+  }
   // Until here only A was read, since the previous launch may still be running.
   if constexpr (kCount == 1) ptx::griddepcontrol_wait();
+#pragma unroll(kCount == 1 ? 8 : 4)
   for (int e = threadIdx.x; e < share.entries; e += kThreads) {
     const std::int32_t column = __ldcs(a.col_idx + share.first_entry + e);
     SumOf<TB> value = to_sum(load_once(static_cast<const TB*>(a.values) + share.first_entry + e));
@@ -328,76 +434,6 @@ __device__ void end_shared_rows(Sum (&sums)[kCount], const Sum (&heads)[kCount][
     for (int j = 0; j < kCount; ++j) sums[j] += carried.ended ? 0 : carried.of_warps[j];
     add_part(share.last_row, sums);
   }
-}
-
-// Groups of kLanes lanes, each with `items` places of the merge path. A lane holds kCount columns:
-// a piece of a row of B, or the one element of a vector. `row_step`: from one row of B to the next,
-// in pieces, or for a vector in elements.
-template <class TB, int kLanes, int kCount>
-__global__ void __launch_bounds__(kThreads, kCtasPerSm)
-    csr_merge_kernel(const __grid_constant__ DeviceCsr a, const TB* __restrict__ b,
-                     std::uint32_t row_step, float b_scale, const __grid_constant__ Rows c,
-                     std::int64_t n, int items,
-                     const __grid_constant__ Sums<SumOf<TB>> shared_sums) {
-  static_assert(kCount == 1 ? kLanes == 1 : kCount == kPerPiece<TB>);
-  constexpr int kGroups = kThreads / kLanes;
-  constexpr bool kIsVector = kCount == 1;
-  using Sum = SumOf<TB>;
-  extern __shared__ __align__(16) unsigned char memory[];
-  __shared__ Share share;
-  __shared__ int first_rows[kGroups + 1];
-  __shared__ Sum heads[kCount][kThreads];
-  __shared__ Tails<Sum, kLanes, kCount> tails;
-
-  const int places = kGroups * items;
-  find_share(a, places, share);
-  auto* const staged = reinterpret_cast<Staged<TB, kCount>*>(memory);
-  int* const ends = reinterpret_cast<int*>(staged + share.entries);
-  stage_share<kCount>(a, b, row_step, b_scale, share, staged, ends);
-  __syncthreads();
-  const int all = share.rows + share.entries;
-  find_groups<kGroups>(ends, items, share, first_rows);
-  __syncthreads();
-
-  const int group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
-  const std::int64_t column =
-      kCount == 1 ? 0 : (static_cast<std::int64_t>(blockIdx.y) * kLanes + lane) * kCount;
-  const Columns<Sum, kCount, kLanes> own{column, n};
-  const int first_row = first_rows[group], last_row = first_rows[group + 1];
-  const int last_entry = min((group + 1) * items, all) - last_row;
-  Position<Sum, kCount> at{first_row, ends[first_row], min(group * items, all) - first_row, {}};
-
-  const auto store = [&](std::int64_t row, const Sum(&sums)[kCount]) { own.store(c, row, sums); };
-  const auto add_part = [&](std::int64_t row, const Sum(&part)[kCount]) {
-    own.add_part(shared_sums, c, a, row, places, lane, part);
-  };
-  // The first row that ends may have begun in an earlier group: it waits for what that has.
-  const auto end_row = [&] {
-    if (at.row == first_row) {
-#pragma unroll
-      for (int j = 0; j < kCount; ++j) heads[j][threadIdx.x] = at.sums[j];
-    } else {
-      store(share.first_row + at.row, at.sums);
-    }
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) at.sums[j] = 0;
-    at.end = ends[++at.row];
-  };
-  if constexpr (kIsVector) {
-    for (; at.entry < last_entry; ++at.entry) {
-      while (at.end == at.entry) end_row();
-      at.sums[0] += staged[at.entry];
-    }
-  } else {
-    ptx::griddepcontrol_wait();  // until here only A was read
-    const auto* const b_lane = reinterpret_cast<const Piece<TB>*>(b + (column < n ? column : 0));
-    add_rows_of_b<TB>(b_lane, staged, last_entry, at, end_row);
-  }
-  while (at.row < last_row) end_row();
-  ptx::griddepcontrol_launch_dependents();
-
-  end_shared_rows(at.sums, heads, first_row, last_row, group == kGroups - 1, share, tails, store,
-                  add_part);
 }
 
 }  // namespace spmmbench::csr_merge

@@ -69,6 +69,8 @@ const char* const kVariantsOfC[] = {
     "bitmap_dense?stored=values",
     "dense_cluster?tile_m=128&tile_n=64&cluster=1",
     "csr_merge?own_rows=1",
+    "csr_merge?whole_rows=0",
+    "csr_merge?whole_rows=1",
     "gather_mma?bands=1",
     "gather_mma?copies=1",
     "gather_mma?forms=2",
