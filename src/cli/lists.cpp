@@ -19,16 +19,16 @@ constexpr std::size_t kMostValues = 10'000;  // in one list; a longer one must b
 std::int64_t parse_positive(std::string_view text, std::string_view whole, std::string_view flag) {
   const auto value = parse_number<std::int64_t>(text);
   if (!value || *value < 1)
-    throw Error(fmt::format("{} {}: expected positive integers such as 128, 32,64 or 32:512:x2",
+    throw Error(fmt::format("{} '{}': expected positive integers such as 128, 32,64 or 32:512:x2",
                             flag, whole));
   if (*value > kLargestN)
-    throw Error(fmt::format("{} {}: expected at most {}", flag, whole, kLargestN));
+    throw Error(fmt::format("{} '{}': expected at most {}", flag, whole, kLargestN));
   return *value;
 }
 
 Error not_a_range(std::string_view flag, std::string_view text) {
   return Error(
-      fmt::format("{} {}: expected BEGIN:END:xFACTOR or BEGIN:END:STEP, rising", flag, text));
+      fmt::format("{} '{}': expected BEGIN:END:xFACTOR or BEGIN:END:STEP, rising", flag, text));
 }
 
 // What is wrong with the name of `what`, or nothing.
@@ -96,7 +96,7 @@ std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_vi
     if (end < begin || (times && by < 2)) throw not_a_range(flag, text);
     for (std::int64_t n = begin;; n = times ? n * by : n + by) {
       if (values.size() == kMostValues)
-        throw Error(fmt::format("{} {}: expected at most {} values", flag, text, kMostValues));
+        throw Error(fmt::format("{} '{}': expected at most {} values", flag, text, kMostValues));
       values.push_back(n);
       if (times ? n > end / by : n > end - by) break;
     }

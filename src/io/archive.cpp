@@ -34,7 +34,11 @@ struct FreeArchive {
   void operator()(archive* a) const { (void)archive_read_free(a); }
 };
 
-// A packed file, read by libarchive: an archive or one text.
+bool is_named_archive(std::string_view path) {
+  return path.ends_with(".tgz") || std::filesystem::path(path).stem().extension() == ".tar";
+}
+
+// A packed file, read by libarchive: an archive or, where the name allows it, one text.
 class Packed {
  public:
   explicit Packed(const std::string& path)
@@ -42,8 +46,10 @@ class Packed {
     archive* const a = archive_.get();
     if (a == nullptr) throw std::bad_alloc();
     archive_read_support_format_tar(a);
-    archive_read_support_format_raw(a);
-    archive_read_support_format_empty(a);
+    if (!is_named_archive(path)) {
+      archive_read_support_format_raw(a);
+      archive_read_support_format_empty(a);
+    }
     archive_read_support_filter_xz(a);
     archive_read_support_filter_zstd(a);
     const std::string_view bytes = file_.bytes();
@@ -95,8 +101,10 @@ class Packed {
     if (failure_) std::rethrow_exception(failure_);
     if (result >= 0 || result == ARCHIVE_WARN) return result;
     const char* const reason = archive_error_string(archive_.get());
-    throw Error(
-        fmt::format("{}: truncated or corrupt: {}", path_, reason == nullptr ? "unknown" : reason));
+    const bool unknown = archive_format(archive_.get()) == 0 && is_named_archive(path_);
+    throw Error(fmt::format("{}: {}: {}", path_,
+                            unknown ? "expected an archive" : "truncated or corrupt",
+                            reason == nullptr ? "unknown" : reason));
   }
 
   [[noreturn]] void refuse(std::string_view bytes) const {

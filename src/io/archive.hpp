@@ -29,8 +29,9 @@ struct UnpackedText {
   std::string name;  // for messages: the path, with the member of an archive in parentheses
 };
 
-// Throws Error when the data are not gzip, xz or zstd, truncated or corrupt, do not fit in memory,
-// have a line of more than 1 MiB, or when the archive has no such member.
+// Throws Error when the data are not gzip, xz or zstd, truncated or corrupt, no archive although
+// the name says so, do not fit in memory, have a line of more than 1 MiB, or when the archive has
+// no such member.
 UnpackedText unpack_matrix_text(const std::string& path);
 
 }  // namespace spmmbench

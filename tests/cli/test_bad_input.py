@@ -80,9 +80,11 @@ class BadInputTest(CliCase):
         self.refused("did you mean 'density'?", "gen:uniform?densty=1")
         self.assert_one_line(self.spmmbench("run", SMALL, "--json"), 1, "--json: expected a value (see")
         for expected, *args in (
-            ("-n 0: expected positive integers", "-n", 0),
-            ("-n 32:16:x2: expected BEGIN:END:xFACTOR or BEGIN:END:STEP", "-n", "32:16:x2"),
-            ("-n 16:64: expected BEGIN:END:xFACTOR or BEGIN:END:STEP", "-n", "16:64"),
+            ("-n '0': expected positive integers", "-n", 0),
+            ("-n '32:16:x2': expected BEGIN:END:xFACTOR or BEGIN:END:STEP", "-n", "32:16:x2"),
+            ("-n '16:64': expected BEGIN:END:xFACTOR or BEGIN:END:STEP", "-n", "16:64"),
+            ("-n '4:': expected BEGIN:END:xFACTOR or BEGIN:END:STEP", "-n", "4:"),
+            ("-n '4::': expected positive integers", "-n", "4::"),
             ("precision 'fp8': expected fp32, tf32, fp16", "--precision", "fp8"),
             ("unknown reordering 'sideways'", "--reorder", "sideways"),
             ("--b-layout diagonal: expected row or col", "--b-layout", "diagonal"),
@@ -90,7 +92,7 @@ class BadInputTest(CliCase):
             ("--nonsense", "--nonsense"),
             ("--n: given 2 times, expected once", "-n", 8, "-n", 16),
             ("--noise: expected a number that is not negative, got 'nan'", "--noise", "nan"),
-            ("-n 1:9223372036854775807:x2: expected at most", "-n", "1:9223372036854775807:x2"),
+            ("-n '1:9223372036854775807:x2': expected at most", "-n", "1:9223372036854775807:x2"),
             ("--timeout: expected a positive number, got 'soon'", "--timeout", "soon"),
             ("a generated matrix cannot be pruned", "--prune", "block:4x4:0.5"),
             ("--seed: expected an integer from 0 to 18446744073709551615, got '-1'", "--seed", "-1"),

@@ -111,7 +111,7 @@ class OptionsTest(CliCase):
             config.write_text(text)
             self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, f"{config}:{line}: {expected}")
         for text, line, expected in (  # values that only the command refuses
-            ("[run]\n\nn = 'x'\n", 3, "-n x: expected positive integers"),
+            ("[run]\n\nn = 'x'\n", 3, "-n 'x': expected positive integers"),
             ("[run]\ntimeout = nan\n", 2, "--timeout: expected a positive number"),
             ("[run]\nquiet = true\nshard = '3/2'\n", 3, "--shard 3/2: expected I/N"),
         ):
@@ -119,7 +119,7 @@ class OptionsTest(CliCase):
             self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, f"{config}:{line}: {expected}")
         config.write_text("[run]\nn = 8\n")
         result = self.spmmbench("run", SMALL, "--config", config, "-n", "x")
-        self.assert_one_line(result, 1, "spmmbench: -n x: expected positive integers")  # of the command line
+        self.assert_one_line(result, 1, "spmmbench: -n 'x': expected positive integers")  # of the command line
         config.write_text("[run]\npath = 8\n")
         result = self.spmmbench("run", SMALL, "--config", config)
         self.assert_one_line(result, 1, f"{config}:2: [run] path: no such option")

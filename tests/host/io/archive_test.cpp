@@ -101,6 +101,22 @@ TEST(Archive, TextsAndArchivesAreUnpackedFromGzipXzAndZstd) {
   }
 }
 
+TEST(Archive, WhatIsNamedAnArchiveAndIsNoneIsToldAsSuch) {
+  const ScratchFolder folder;
+  std::string damaged = tar_member("a/a.mtx", some_text(100));
+  damaged[0] = 'b';  // its checksum is wrong
+  for (const std::string& content : {some_text(100), damaged, std::string(2000, 'x'),
+                                     std::string("<html>log in first</html>\n"), std::string()})
+    for (const auto& [name, bytes] :
+         {std::pair("a.tar.gz", gzip_bytes(folder, content)),
+          std::pair("a.tgz", gzip_bytes(folder, content)), std::pair("a.tar.xz", xz_bytes(content)),
+          std::pair("a.tar.zst", zstd_bytes(content))}) {
+      const std::string path = folder.write(name, bytes);
+      const std::string message = error_of([&] { unpack_matrix_text(path); });
+      EXPECT_TRUE(message.starts_with(path + ": expected an archive: ")) << message;
+    }
+}
+
 std::string unpacked(const ScratchFolder& folder, const std::string& tar) {
   const std::string path = folder.write("a.tar.gz", gzip_bytes(folder, tar));
   return std::string(unpack_matrix_text(path).text.view());
