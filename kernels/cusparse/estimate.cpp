@@ -29,7 +29,7 @@ Standing standing_of_default(const Product& p) {
 // In 16 bits it takes at least 1.6 times as long as the fastest, of a vector 1.2 times.
 Standing standing_of_alg3(const Product& p) { return full_if(p.value_bytes > 2 && !p.is_vector()); }
 // Sliced ELLPACK stores every row as long as the longest of 32. It was the fastest of no matrix
-// that the L2 cache holds, and the host builds it.
+// that the L2 cache holds.
 Standing standing_of_sell(const Product& p) {
   return full_if(p.f.cv_row <= kAlikeRows && amounts::spill(p) > 0);
 }
@@ -48,14 +48,15 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cusparse_csr_alg3",
                               .standing = standing_of_alg3,
                               .bounds = {32},
                               .on_device = true});
-SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cusparse_spmv_sell",  // which the host builds
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cusparse_spmv_sell",
                               .us = {{"launch", "launches", amounts::launch},
                                      {"nonzeros", "100 an SM", amounts::nonzeros},
                                      {"longest_row", "1000 nonzeros", amounts::longest_row}},
-                              .prepare_ms = {{"nonzeros", "10^6", prepare_amounts::nonzeros}},
+                              .prepare_ms = prepare_amounts::of_csr(),
                               .factors = cusparse::factors(),
                               .preparation = cusparse::preparation(),
                               .standing = standing_of_sell,
+                              .on_device = true,
                               .most_n = 1});
 
 }  // namespace
