@@ -30,17 +30,17 @@ __device__ inline StagedRow staged_row(const int* ends, const Share& share, int 
 template <class TB, int kCount, class Sum>
 __device__ __forceinline__ void add_row(const Piece<TB>* b, const Entry<Sum>* staged, StagedRow row,
                                         int step, Sum (&sums)[kCount]) {
-  // Behind the end the last nonzero is loaded again, so that all loads are made together.
   const auto add = [&]<int kAtOnce>(std::integral_constant<int, kAtOnce>) {
     Piece<TB> raw[kAtOnce];
 #pragma unroll
-    for (int u = 0; u < kAtOnce; ++u)
-      raw[u] = __ldca(b + staged[min(row.begin + u * step, row.end - 1)].b_piece);
+    for (int u = 0; u < kAtOnce; ++u) {
+      const int entry = row.begin + u * step;
+      raw[u] = entry < row.end ? __ldca(b + staged[entry].b_piece) : Piece<TB>{};
+    }
 #pragma unroll
     for (int u = 0; u < kAtOnce; ++u) {
       const int entry = row.begin + u * step;
-      if (entry >= row.end) break;
-      const Sum value = staged[entry].value;
+      const Sum value = entry < row.end ? staged[entry].value : 0;
       Sum x[kCount];
       unpack(raw[u], x, TB{});
 #pragma unroll
