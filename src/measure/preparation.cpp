@@ -144,16 +144,21 @@ Preparation prepare_shared(const CaseInput& input, double& seconds) {
   return made;
 }
 
-// Whether the preparation may have been held up by other work on the host. If an earlier case made
-// A, it has repeated that part, so only the time of the plan counts.
+// Whether a repetition may take less. If an earlier case made A, it has repeated that part, so only
+// the time of the plan counts.
+bool may_take_less(const Preparation& made) { return made.a || made.plan_ms() >= kLeastStallMs; }
+
+// Whether the preparation may have been held up by other work on the host.
 bool may_be_held_up(const Preparation& made) {
-  return made.ms() < kShortPreparationMs && (made.a || made.plan_ms() >= kLeastStallMs);
+  return made.ms() < kShortPreparationMs && may_take_less(made);
 }
 
-// The first preparation on a GPU loads the kernel's code, which took up to 63 ms.
+// The first preparation on a GPU loads the kernel's code, which took up to 63 ms. Plans of `auto`
+// load that of the kernels they try.
 bool may_have_loaded_code(const CaseInput& input, const Preparation& made) {
   constexpr double kMostMs = 500;
-  return input.device->info().kind == DeviceKind::cuda && made.a && made.ms() < kMostMs;
+  return input.device->info().kind == DeviceKind::cuda && may_take_less(made) &&
+         made.ms() < kMostMs;
 }
 
 // Whether the cache folder had what trials of an earlier preparation found.

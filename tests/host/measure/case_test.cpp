@@ -146,6 +146,25 @@ TEST_F(RunCase, APartForOneNThatMayHaveBeenHeldUpIsMadeAgain) {
   EXPECT_EQ(uneven.prepared(), 2 * kShortPreparations - 1) << "A of 7 columns was shared at first";
 }
 
+TEST_F(RunCase, APartForOneNThatMayHaveLoadedCodeOfAGpuIsMadeAgain) {
+  constexpr std::chrono::milliseconds kLoading(60);  // more than a short preparation takes
+  const PlantedKernel loads(Fault::none, {}, kLoading);
+  const KernelChoice choice{&loads, options_};
+  PreparedA prepared;
+  CaseInput input;
+  input.choice = &choice;
+  input.problem.a = &a_;
+  input.prepared = &prepared;
+  input.device = &device_;
+  device_.device_info.kind = DeviceKind::cuda;
+  for (const std::int64_t n : {6, 7, 9}) {
+    input.problem.n = n;
+    row_ = {};
+    make_plan(input, row_);
+    EXPECT_LT(row_.stages_ms.at("tune"), kLoading.count()) << "N = " << n;
+  }
+}
+
 TEST_F(RunCase, ALongPreparationIsMadeOnce) {
   const PlantedKernel slow(Fault::none, std::chrono::milliseconds(60));
   EXPECT_TRUE(run(slow));
