@@ -128,7 +128,10 @@ class Browser:
     def point(self, selector, click=False):
         """Moves the mouse over the middle of an element, scrolled into view."""
         self.run(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center'}})")
-        time.sleep(0.1)  # the scroll event hides tooltips
+        # The scroll event hides tooltips. It comes before the callbacks of the frame after.
+        self.run(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+        )
         x, y = self.run(
             f"(r => [r.x + Math.min(r.width, innerWidth) / 2, r.y + r.height / 2])"
             f"(document.querySelector({selector!r}).getBoundingClientRect())"
