@@ -37,7 +37,7 @@ inline std::vector<Factors> factors() {
 inline std::vector<Preparation> preparation() {
   return {
       {"cusparse_csr_alg3", {{"constant", 0.0347}, {"nonzeros", 0.0105}, {"rows", 10.9}}},
-      {"cusparse_spmv_sell", {{"constant", 0.0901}}},
+      {"cusparse_spmv_sell", {{"nonzeros", 0.0161}}},
   };
 }
 // clang-format on
