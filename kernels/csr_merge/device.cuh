@@ -117,7 +117,8 @@ constexpr int kGroupsOfWarp = 32 / kLanes;
 __host__ __device__ constexpr int log2(int power_of_two) {
   return power_of_two <= 1 ? 0 : 1 + log2(power_of_two / 2);
 }
-// Steps in which the groups of a warp add up what each has of a row.
+// Steps in which the groups of a warp add up what each has of a row. Two shuffles with their
+// additions take about as long as a nonzero.
 template <int kLanes, int kCount>
 constexpr int kStepsOfLong = 2 + log2(kGroupsOfWarp<kLanes>) * kCount / 2;
 // Groups that are wider hardly wait for each other, and products of a vector were made while A was
@@ -125,11 +126,13 @@ constexpr int kStepsOfLong = 2 + log2(kGroupsOfWarp<kLanes>) * kCount / 2;
 template <int kLanes, int kCount>
 constexpr bool kTakesWholeRows = (kLanes <= 4) && (kCount > 1);
 
-// How groups would take the rows of the share. One thread calls it.
+// How groups would take the rows of the share. One thread calls it. A row is long where it has more
+// than twice the mean, and so much more that to share it saves what adding up takes, and a batch of
+// loads at least.
 template <int kLanes, int kCount>
 __device__ void plan_whole_rows(Share& share) {
-  constexpr int kLong = kStepsOfLong<kLanes, kCount>;
-  constexpr int kLeastOfGroup = kLong > 8 ? kLong : 8;
+  constexpr int kToAddUp = kStepsOfLong<kLanes, kCount>;
+  constexpr int kLeastOfGroup = kToAddUp > kUnroll ? kToAddUp : kUnroll;
   const int rows = share.rows + 1;
   int groups = 1;
   while (groups < kGroupsOfWarp<kLanes> && 2 * groups * rows <= kThreads / kLanes) groups *= 2;
@@ -231,7 +234,8 @@ using Staged = std::conditional_t<kCount == 1, SumOf<TB>, Entry<SumOf<TB>>>;
 template <int kLanes, int kCount>
 __device__ void stage_rows(const DeviceCsr& a, Share& share, int* ends) {
   constexpr int kGroups = kGroupsOfWarp<kLanes>;
-  constexpr int kStepsOfRow = 4;  // to begin rows and to write them
+  constexpr int kStepsOfRow =
+      4;  // to begin rows and to write them; as the factors of whole_rows_take_less
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int at_once = kGroups / share.groups_of_row;
   // The longest of rows that a warp takes at once is sought in 32 rows of each warp, which lie

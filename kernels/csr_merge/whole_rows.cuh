@@ -51,6 +51,7 @@ __device__ __forceinline__ void add_row(const Piece<TB>* b, const Entry<Sum>* st
   while (row.begin + kUnrollEnds * step < row.end) add(std::integral_constant<int, kUnroll>{});
   if (row.begin < row.end) add(std::integral_constant<int, kUnrollEnds>{});
 }
+
 // Adds up what `groups` neighbouring groups of a warp have.
 template <int kLanes, int kCount, class Sum>
 __device__ void add_up(Sum (&sums)[kCount], int groups) {
@@ -61,8 +62,8 @@ __device__ void add_up(Sum (&sums)[kCount], int groups) {
 }
 
 // Whether whole rows are expected to take less time than the places of the merge path, of which
-// each group has `items`. The factors were measured on 35 matrices
-// (docs/decisions/csr-merge.md).
+// each group has `items`. The factors are those of the least time on 35 matrices, made less kind to
+// uneven rows (docs/decisions/csr-merge.md).
 template <int kLanes>
 __device__ bool whole_rows_take_less(const Share& share, int items) {
   constexpr int kWarps = kThreads / 32;
