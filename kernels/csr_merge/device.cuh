@@ -234,8 +234,8 @@ using Staged = std::conditional_t<kCount == 1, SumOf<TB>, Entry<SumOf<TB>>>;
 template <int kLanes, int kCount>
 __device__ void stage_rows(const DeviceCsr& a, Share& share, int* ends) {
   constexpr int kGroups = kGroupsOfWarp<kLanes>;
-  constexpr int kStepsOfRow =
-      4;  // to begin rows and to write them; as the factors of whole_rows_take_less
+  // To begin rows and to write them; chosen with the factors of whole_rows_take_less.
+  constexpr int kStepsOfRow = 4;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int at_once = kGroups / share.groups_of_row;
   // The longest of rows that a warp takes at once is sought in 32 rows of each warp, which lie
