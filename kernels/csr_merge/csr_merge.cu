@@ -46,7 +46,7 @@
 #include "common/sums.cuh"
 #include "core/limits.hpp"
 #include "csr_merge/device.cuh"
-#include "csr_merge/merge_path.cuh"
+#include "csr_merge/kernel.cuh"
 #include "csr_merge/own_rows.cuh"
 #include "gpu/clear_memory.hpp"
 #include "gpu/cuda_check.hpp"

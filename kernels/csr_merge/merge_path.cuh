@@ -1,88 +1,159 @@
 #pragma once
-// The kernel of csr_merge. csr_merge.cu explains how work is divided.
+// Device code of csr_merge for groups that take places of the merge path.
 
-#include "csr_merge/whole_rows.cuh"
+#include "csr_merge/share.cuh"
 
 namespace spmmbench::csr_merge {
 
-// Groups of kLanes lanes, each with `items` places of the merge path. A lane holds kCount columns:
-// a piece of a row of B, or the one element of a vector. `row_step`: from one row of B to the next,
-// in pieces, or for a vector in elements.
-template <class TB, int kLanes, int kCount>
-__global__ void __launch_bounds__(kThreads, kCount == 1 ? kVectorCtasPerSm : kCtasPerSm)
-    csr_merge_kernel(const __grid_constant__ DeviceCsr a, const TB* __restrict__ b,
-                     std::uint32_t row_step, float b_scale, const __grid_constant__ Rows c,
-                     std::int64_t n, int items, WholeRows whole_rows,
-                     const __grid_constant__ Sums<SumOf<TB>> shared_sums) {
-  static_assert(kCount == 1 ? kLanes == 1 : kCount == kPerPiece<TB>);
-  constexpr int kGroups = kThreads / kLanes;
-  constexpr bool kIsVector = kCount == 1;
-  using Sum = SumOf<TB>;
-  extern __shared__ __align__(16) unsigned char memory[];
-  __shared__ Share share;
-  __shared__ int first_rows[kGroups + 1];
-  __shared__ Sum heads[kCount][kThreads];
-  __shared__ Tails<Sum, kLanes, kCount> tails;
-
-  const int places = kGroups * items;
-  find_share<kLanes, kCount>(a, places, share);
-  auto* const staged = reinterpret_cast<Staged<TB, kCount>*>(memory);
-  int* const ends = reinterpret_cast<int*>(staged + share.entries);
-  stage_share<kLanes, kCount>(a, b, row_step, b_scale, share, staged, ends);
-  __syncthreads();
-  const int group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
-  const std::int64_t column =
-      kCount == 1 ? 0 : (static_cast<std::int64_t>(blockIdx.y) * kLanes + lane) * kCount;
-  const Columns<Sum, kCount, kLanes> own{column, n};
-  const auto store = [&](std::int64_t row, const Sum(&sums)[kCount]) { own.store(c, row, sums); };
-  const auto add_part = [&](std::int64_t row, const Sum(&part)[kCount]) {
-    own.add_part(shared_sums, c, a, row, places, lane, part);
-  };
-  if constexpr (kTakesWholeRows<kLanes, kCount>) {
-    if (whole_rows == WholeRows::always ||
-        (whole_rows == WholeRows::where_faster && whole_rows_take_less<kLanes>(share, items))) {
-      ptx::griddepcontrol_wait();  // until here only A was read
-      const auto* const b_lane = reinterpret_cast<const Piece<TB>*>(b + (column < n ? column : 0));
-      add_whole_rows<TB, kLanes, kCount, Sum>(b_lane, staged, ends, share, store, add_part);
-      ptx::griddepcontrol_launch_dependents();
-      return;
-    }
+// How many rows of a CTA end before place `diagonal` of its share. Their ends are counted from its
+// first nonzero.
+__device__ inline int rows_before(const int* ends, int rows, int diagonal) {
+  int low = 0, high = min(rows, diagonal);
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (ends[middle] + middle < diagonal) low = middle + 1;
+    else high = middle;
   }
+  return low;
+}
 
-  const int all = share.rows + share.entries;
-  find_groups<kGroups>(ends, items, share, first_rows);
-  __syncthreads();
-  const int first_row = first_rows[group], last_row = first_rows[group + 1];
-  const int last_entry = min((group + 1) * items, all) - last_row;
-  Position<Sum, kCount> at{first_row, ends[first_row], min(group * items, all) - first_row, {}};
+// Where a group is among its places, and its sums of the row that it is in, which ends before the
+// nonzero `end`.
+template <class Sum, int kCount>
+struct Position {
+  int row, end, entry;
+  Sum sums[kCount];
+};
 
-  // The first row that ends may have begun in an earlier group: it waits for what that has.
-  const auto end_row = [&] {
-    if (at.row == first_row) {
+// Adds the products of a group's nonzeros up to `last_entry`. `b`: the lane's piece of the first
+// row of B. `end_row` stores the sums, begins the next row and moves `end` on.
+template <class TB, int kCount, class Sum, class EndRow>
+__device__ void add_rows_of_b(const Piece<TB>* b, const Entry<Sum>* staged, int last_entry,
+                              Position<Sum, kCount>& at, const EndRow& end_row) {
+  const auto add = [&](const Piece<TB>& raw, Sum value) {
+    Sum x[kCount];
+    unpack(raw, x, TB{});
 #pragma unroll
-      for (int j = 0; j < kCount; ++j) heads[j][threadIdx.x] = at.sums[j];
-    } else {
-      store(share.first_row + at.row, at.sums);
-    }
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) at.sums[j] = 0;
-    at.end = ends[++at.row];
+    for (int j = 0; j < kCount; ++j) at.sums[j] += value * x[j];
   };
-  if constexpr (kIsVector) {
-    for (; at.entry < last_entry; ++at.entry) {
-      while (at.end == at.entry) end_row();
-      at.sums[0] += staged[at.entry];
+  while (at.entry < last_entry) {
+    if (min(at.end, last_entry) >= at.entry + kUnroll) {  // no row ends before the last of these
+      Piece<TB> raw[kUnroll];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) raw[u] = __ldca(b + staged[at.entry + u].b_piece);
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) add(raw[u], staged[at.entry + u].value);
+      at.entry += kUnroll;
+      continue;
     }
-  } else {
-    ptx::griddepcontrol_wait();  // until here only A was read
-    const auto* const b_lane = reinterpret_cast<const Piece<TB>*>(b + (column < n ? column : 0));
-    add_rows_of_b<TB>(b_lane, staged, last_entry, at, end_row);
+    Piece<TB> raw[kUnrollEnds];
+#pragma unroll
+    for (int u = 0; u < kUnrollEnds; ++u)
+      raw[u] = __ldca(b + staged[min(at.entry + u, last_entry - 1)].b_piece);
+#pragma unroll
+    for (int u = 0; u < kUnrollEnds; ++u) {
+      if (at.entry + u >= last_entry) break;
+      while (at.end == at.entry + u) end_row();
+      add(raw[u], staged[at.entry + u].value);
+    }
+    at.entry += kUnrollEnds;
   }
-  while (at.row < last_row) end_row();
-  ptx::griddepcontrol_launch_dependents();
+}
 
-  end_shared_rows(at.sums, heads, first_row, last_row, group == kGroups - 1, share, tails, store,
-                  add_part);
+// Where groups begin among the rows of the share, and where the last ends.
+template <int kGroups>
+__device__ void find_groups(const int* ends, int items, const Share& share,
+                            int (&first_rows)[kGroups + 1]) {
+  if (threadIdx.x <= kGroups)
+    first_rows[threadIdx.x] = rows_before(
+        ends, share.rows, min(static_cast<int>(threadIdx.x) * items, share.rows + share.entries));
+  if (kGroups == kThreads && threadIdx.x == 0) first_rows[kGroups] = share.rows;
+}
+
+// What the last group of each warp leaves, and whether a row ends in the warp.
+template <class Sum, int kLanes, int kCount>
+struct Tails {
+  Sum sums[kThreads / 32][kLanes][kCount];
+  bool ends[kThreads / 32];
+};
+
+// What earlier groups have of the row in which a group begins.
+template <class Sum, int kCount>
+struct Carried {
+  Sum of_groups[kCount];  // of the same warp
+  Sum of_warps[kCount];   // earlier ones
+  bool ended_before;      // a row ends in an earlier group of the warp: `of_warps` is of that row
+  bool ended;             // a row ends in this group or in an earlier one of the warp
+};
+
+// A segmented scan over groups: what is left of the last row of each goes to the group in which it
+// ends. `sums` becomes what the groups of the warp up to this one have of this one's last row. All
+// threads call it.
+template <class Sum, int kLanes, int kCount>
+__device__ Carried<Sum, kCount> carry(Sum (&sums)[kCount], bool has_end,
+                                      Tails<Sum, kLanes, kCount>& tails) {
+  const int warp = threadIdx.x / 32, warp_lane = threadIdx.x % 32;
+  Carried<Sum, kCount> carried;
+  carried.ended = has_end;
+#pragma unroll
+  for (int distance = kLanes; distance < 32; distance *= 2) {
+    const bool ended_before = __shfl_up_sync(kWarp, carried.ended, distance);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      const Sum before = __shfl_up_sync(kWarp, sums[j], distance);
+      if (warp_lane >= distance && !carried.ended) sums[j] += before;
+    }
+    carried.ended |= warp_lane >= distance && ended_before;
+  }
+  carried.ended_before = kLanes < 32 ? __shfl_up_sync(kWarp, carried.ended, kLanes % 32) : false;
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) {
+    carried.of_groups[j] = kLanes < 32 ? __shfl_up_sync(kWarp, sums[j], kLanes % 32) : 0;
+    if (warp_lane < kLanes) carried.of_groups[j] = 0;
+  }
+  if (warp_lane < kLanes) carried.ended_before = false;
+  if (warp_lane >= 32 - kLanes) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) tails.sums[warp][threadIdx.x % kLanes][j] = sums[j];
+    tails.ends[warp] = carried.ended;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) carried.of_warps[j] = 0;
+  for (int before = warp - 1; before >= 0; --before) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j)
+      carried.of_warps[j] += tails.sums[before][threadIdx.x % kLanes][j];
+    if (tails.ends[before]) break;
+  }
+  return carried;
+}
+
+// Ends what a group alone cannot: the first row that ends in it, whose sums are in `heads`, and
+// behind the last group the row that goes on in another CTA. `sums`: of the group's last row. All
+// threads call it.
+template <class Sum, int kLanes, int kCount, class Store, class AddPart>
+__device__ void end_shared_rows(Sum (&sums)[kCount], const Sum (&heads)[kCount][kThreads],
+                                int first_row, int last_row, bool is_last, const Share& share,
+                                Tails<Sum, kLanes, kCount>& tails, const Store& store,
+                                const AddPart& add_part) {
+  const bool has_end = last_row > first_row;
+  const Carried<Sum, kCount> carried = carry(sums, has_end, tails);
+  if (has_end) {
+    Sum of_first[kCount];
+#pragma unroll
+    for (int j = 0; j < kCount; ++j)
+      of_first[j] = carried.of_groups[j] +
+                    (heads[j][threadIdx.x] + (carried.ended_before ? 0 : carried.of_warps[j]));
+    const std::int64_t to = share.first_row + first_row;
+    if (first_row == 0 && share.continues) add_part(to, of_first);
+    else store(to, of_first);
+  }
+  if (is_last && share.is_left) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) sums[j] += carried.ended ? 0 : carried.of_warps[j];
+    add_part(share.last_row, sums);
+  }
 }
 
 }  // namespace spmmbench::csr_merge

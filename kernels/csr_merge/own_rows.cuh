@@ -11,6 +11,7 @@
 // its lanes share their cache lines, in the L1 cache of the multiprocessor.
 
 #include "csr_merge/device.cuh"
+#include "ptx/griddepcontrol.cuh"
 
 namespace spmmbench::csr_merge {
 

@@ -10,7 +10,7 @@
 // for each of them alone. Where a CTA has few rows, several groups share each row. All groups of a
 // warp share a row that is much longer than its neighbours.
 
-#include "csr_merge/device.cuh"
+#include "csr_merge/share.cuh"
 
 namespace spmmbench::csr_merge {
 
@@ -59,26 +59,6 @@ __device__ void add_up(Sum (&sums)[kCount], int groups) {
 #pragma unroll
     for (int j = 0; j < kCount; ++j) sums[j] += __shfl_xor_sync(kWarp, sums[j], distance);
   }
-}
-
-// Whether whole rows are expected to take less time than the places of the merge path, of which
-// each group has `items`. The factors are those of the least time on 35 matrices, made less kind to
-// uneven rows (docs/decisions/csr-merge.md).
-template <int kLanes>
-__device__ bool whole_rows_take_less(const Share& share, int items) {
-  constexpr int kWarps = kThreads / 32;
-  constexpr int kStepsOfPlace = 3, kStepsOfEnd = 4;
-  const int of_merge_path =
-      kWarps * kStepsOfPlace * items +
-      kStepsOfEnd * min(share.rows, kWarps * items);  // groups end rows together, too
-  // Warps take rows in turn: some take them once more than others.
-  const int at_once = kGroupsOfWarp<kLanes> / share.groups_of_row;
-  const float turns = static_cast<float>(share.rows + 1) / static_cast<float>(at_once * kWarps);
-  const int alone = static_cast<int>(static_cast<float>(share.steps_alone) * ceilf(turns) / turns);
-  const int longest =
-      min(share.longest, share.most_alone) / share.groups_of_row +
-      (share.longest > share.most_alone ? share.longest / kGroupsOfWarp<kLanes> : 0);
-  return alone + share.steps_of_long + kWarps * longest <= of_merge_path;
 }
 
 // Multiplies the rows of the share, and its parts of those that other CTAs share. `b`: as add_row
